@@ -92,7 +92,10 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
             "The length check accepts exactly the pairs of lengths for which a size per head "
             "exists that fits both sides. The runtime refuses padded and packed pages by name."
         ),
-        remains="Two equal paddings, one on each side, can look like a larger head.",
+        remains=(
+            "Padding in proportion to the heads that each side holds looks like a larger head to "
+            "the length check."
+        ),
     ),
     # What the model of a cache leaves out.
     Assumption(

@@ -23,13 +23,15 @@ LIBRARIES = {
 
 def missing() -> list[str]:
     """The libraries the loader does not find: asked of the loader itself, not of a package list."""
-    names = []
-    for name in LIBRARIES:
-        try:
-            ctypes.CDLL(name)
-        except OSError:
-            names.append(name)
-    return names
+    return [name for name in LIBRARIES if not loads(name)]
+
+
+def loads(name: str) -> bool:
+    try:
+        ctypes.CDLL(name)
+    except OSError:
+        return False
+    return True
 
 
 def privilege() -> list[str] | None:
@@ -50,17 +52,16 @@ def run(command: list[str], *, quiet: bool = False) -> bool:
     return done.returncode == 0
 
 
-def complaint(names: list[str]) -> str:
+def needs(names: list[str]) -> str:
     packages = " ".join(LIBRARIES[name] for name in names)
+    return f"Mooncake needs {', '.join(names)} (on Debian and Ubuntu: {packages})."
+
+
+def advice(names: list[str]) -> str:
     if shutil.which("apt-get"):
-        return (
-            f"system-deps: Mooncake needs {', '.join(names)}. This user may not install them. "
-            f"Run as root: apt-get install {packages}"
-        )
-    return (
-        f"system-deps: Mooncake needs {', '.join(names)}. Install the packages of this system that "
-        f"hold them (on Debian and Ubuntu: {packages})"
-    )
+        packages = " ".join(LIBRARIES[name] for name in names)
+        return f"This user may not install. Run as root: apt-get install {packages}"
+    return "Install the packages of this system that hold them."
 
 
 def main() -> int:
@@ -69,7 +70,7 @@ def main() -> int:
         return 0
     prefix = privilege() if shutil.which("apt-get") else None
     if prefix is None:
-        print(complaint(names), file=sys.stderr)
+        print(f"system-deps: {needs(names)} {advice(names)}", file=sys.stderr)
         return 1
     packages = [LIBRARIES[name] for name in names]
     install = [
@@ -83,10 +84,10 @@ def main() -> int:
         *packages,
     ]
     print(f"system-deps: {shlex.join(install)}", flush=True)
-    # A fresh machine has no package lists; elsewhere the update may fail and the install still work.
+    # A fresh machine has no package lists. Where the update fails the install may still work.
     run([*prefix, "apt-get", "update", "--quiet"])
-    if not run(install) or (names := missing()):
-        print(complaint(names), file=sys.stderr)
+    if not run(install) or missing():
+        print(f"system-deps: the install failed. {needs(names)}", file=sys.stderr)
         return 1
     return 0
 
