@@ -35,7 +35,7 @@ SHELL := bash
 .DELETE_ON_ERROR:
 # Two pip runs in one .venv would trip over each other; the commands are parallel themselves.
 .NOTPARALLEL:
-.PHONY: prove test demo generate soundness bench lint format system-deps clean help
+.PHONY: prove test demo generate check soundness bench lint format system-deps clean help
 
 prove: $(PROVE_DEPS) ## Prove the spec, emit the planner from it, check what was emitted
 	$(BIN)/kvreshard prove $(ARGS)
@@ -51,6 +51,9 @@ demo: $(TEST_DEPS) system-deps ## Move a KV cache between groups of different si
 
 generate: $(PROVE_DEPS) ## Emit generated/ from the proved spec
 	$(BIN)/kvreshard generate $(ARGS)
+
+check: $(PROVE_DEPS) ## Prove generated/ equal to the spec as it stands, without emitting it anew
+	$(BIN)/kvreshard check $(ARGS)
 
 soundness: $(PROVE_DEPS) ## Write the assumption list into SOUNDNESS.md
 	$(BIN)/python -m kvreshard.proofs.assumptions SOUNDNESS.md
