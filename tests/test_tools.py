@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scripts behind `make lint` and `make system-deps`."""
+"""The scripts behind `make lint` and `make system-deps`, and .ci/run."""
 
 from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -140,3 +141,69 @@ def test_messages_name_the_real_files() -> None:
 
 def test_usage() -> None:
     assert link_tree().returncode == 2
+
+
+class TestCi:
+    """.ci/run, with a `make` that only pretends, in a repository of three files."""
+
+    @pytest.fixture
+    def checkout(self, tmp_path: Path) -> Path:
+        root = tmp_path / "checkout"
+        (root / ".ci").mkdir(parents=True)
+        (root / "generated").mkdir()
+        (root / "proofs").mkdir()
+        shutil.copy(TOOLS.parent / ".ci" / "run", root / ".ci" / "run")
+        (root / "generated" / "planner.py").write_text("emitted\n", encoding="utf-8")
+        (root / "proofs" / "ledger.json").write_text("{}\n", encoding="utf-8")
+        (root / "SOUNDNESS.md").write_text("# Soundness\n", encoding="utf-8")
+        for command in (
+            ["git", "init", "--quiet"],
+            ["git", "add", "."],
+            ["git", "-c", "user.name=n", "-c", "user.email=e", "commit", "--quiet", "-m", "x"],
+        ):
+            subprocess.run(command, cwd=root, check=True)
+        return root
+
+    def ci(self, checkout: Path, make: str) -> subprocess.CompletedProcess[str]:
+        programs = checkout.parent / "programs"
+        programs.mkdir()
+        fake(programs, "make", make)
+        return subprocess.run(
+            ["bash", str(checkout / ".ci" / "run")],
+            env={**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def test_all_is_well(self, checkout: Path) -> None:
+        done = self.ci(checkout, "echo made $1")
+        assert done.returncode == 0, done.stdout + done.stderr
+        made = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("made ")]
+        assert made == ["check", "prove", "lint", "test"]
+        assert done.stdout.endswith("ci: ok\n")
+
+    def test_an_edited_file_is_not_fresh(self, checkout: Path) -> None:
+        done = self.ci(checkout, "[ $1 = prove ] && echo other > generated/planner.py; true")
+        assert done.returncode == 1
+        assert "-emitted\n+other\n" in done.stdout
+        assert "freshness: the files above are not what the spec gives." in done.stderr
+        assert done.stdout.endswith("ci: failed: [freshness]\n")
+
+    def test_a_file_that_was_never_added_is_not_fresh(self, checkout: Path) -> None:
+        done = self.ci(checkout, "[ $1 = prove ] && echo new > generated/planner_numpy.py; true")
+        assert done.returncode == 1
+        assert "wrote files that are not checked in:\ngenerated/planner_numpy.py\n" in done.stderr
+        assert done.stdout.endswith("ci: failed: [freshness]\n")
+
+    def test_nothing_is_fresh_after_a_failed_proof(self, checkout: Path) -> None:
+        done = self.ci(checkout, "[ $1 != prove ]")
+        assert done.returncode == 1
+        assert "freshness: not decided, since 'make prove' failed" in done.stderr
+        assert done.stdout.endswith("ci: failed: [make prove] [freshness]\n")
+
+    def test_every_stage_runs_after_a_failure(self, checkout: Path) -> None:
+        done = self.ci(checkout, "echo made $1; [ $1 != lint ]")
+        assert done.returncode == 1
+        assert "made test" in done.stdout
+        assert done.stdout.endswith("ci: failed: [make lint]\n")
