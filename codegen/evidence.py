@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the ledger says about a formula: whether it may be emitted, and what is proved of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kvreshard.codegen.selection import divides
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kvreshard.spec.formula import Formula
+
+Row = dict[str, Any]
+Ledger = dict[str, Any]
+
+SCHEMA = 1
+_HOLDS = ("proved", "satisfied")
+_SAYS_SOMETHING = ("invariant", "election", "lemma")
+
+
+class EmissionRefused(Exception):  # noqa: N818 - a refusal is the outcome, not a fault
+    """The ledger does not prove every formula; `reasons` lists each formula and what it lacks."""
+
+    def __init__(self, reasons: list[str]) -> None:
+        """Keep the reasons and make the message of them."""
+        super().__init__("nothing is emitted:\n" + "\n".join(f"  {reason}" for reason in reasons))
+        self.reasons = reasons
+
+
+def demand_proof(ledger: Ledger, formulas: Iterable[Formula]) -> None:
+    """Refuse unless every obligation that speaks of a formula is proved, and some do.
+
+    Raises:
+        EmissionRefused: with every reason, not only the first.
+    """
+    if not ledger or not ledger.get("obligations"):
+        raise EmissionRefused(["the ledger is missing or empty: run `make prove`"])
+    if ledger.get("schema") != SCHEMA:
+        raise EmissionRefused([f"the ledger has schema {ledger.get('schema')!r}, not {SCHEMA}"])
+    reasons = [reason for made in formulas for reason in _reasons(ledger, made)]
+    if reasons:
+        raise EmissionRefused(reasons)
+
+
+def invariants_proved(ledger: Ledger, name: str) -> list[str]:
+    """Return the names of the invariants proved about a formula, in the ledger's order."""
+    rows = _rows(ledger, name)
+    return list(dict.fromkeys(row["invariant"] for row in rows if row["kind"] == "invariant"))
+
+
+def row_counts(ledger: Ledger, name: str) -> list[str]:
+    """Return how many rows of each kind speak of a formula: `9 invariant`, `4 lemma`."""
+    kinds = [row["kind"] for row in _rows(ledger, name)]
+    return [f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)]
+
+
+def _rows(ledger: Ledger, name: str) -> list[Row]:
+    return [row for row in ledger["obligations"] if name in row["formulas"]]
+
+
+def _reasons(ledger: Ledger, made: Formula) -> list[str]:
+    rows = _rows(ledger, made.name)
+    kinds = {row["kind"] for row in rows}
+    reasons = [
+        f"{made.name}: {row['name']} is {row['result']}"
+        for row in rows
+        if row["result"] not in _HOLDS
+    ]
+    if not kinds.intersection(_SAYS_SOMETHING):
+        reasons.append(f"{made.name}: no invariant, election or lemma speaks of it")
+    if divides(made) and "definedness" not in kinds:
+        reasons.append(f"{made.name}: it divides, and no definedness obligation speaks of it")
+    return reasons

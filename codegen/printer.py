@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Print z3 expressions as Python.
+
+Only what formulas are made of is printed: integers, the four operations that Python and z3 share
+where divisions are defined, comparisons, truth functions, conditionals and applications of
+formulas. Anything else is an `UnprintableError`, so that nothing is printed by guess.
+
+The layout is the one that the formatter of the emitted file gives, so that formatting it changes
+nothing. It is kept simple by naming intermediate values: where a formula does not fit on one
+line, each application of another formula in it becomes a local variable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import z3
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+LINE_LENGTH = 88
+INDENT = "    "
+
+# How tightly the operators of Python bind, loosest first.
+_TERNARY, _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _NEGATION, _ATOM = range(9)
+
+_COMPARISONS = {
+    z3.Z3_OP_EQ: "==",
+    z3.Z3_OP_DISTINCT: "!=",
+    z3.Z3_OP_LE: "<=",
+    z3.Z3_OP_LT: "<",
+    z3.Z3_OP_GE: ">=",
+    z3.Z3_OP_GT: ">",
+}
+_SWAPPED = {"==": "==", "!=": "!=", "<=": ">=", "<": ">", ">=": "<=", ">": "<"}
+
+
+class UnprintableError(Exception):
+    """The expression has an operator that the printer does not know; the message names it."""
+
+
+@dataclass(frozen=True)
+class _Text:
+    """Python text on one line, and what is needed to break it into several.
+
+    Attributes:
+        text: the whole text.
+        binding: how tightly its outermost operator binds.
+        pieces: the operands of a chain of operators, each after its operator, or the
+            arguments of a call.
+        function: what is called, where `pieces` are arguments.
+    """
+
+    text: str
+    binding: int
+    pieces: tuple[tuple[str, _Text], ...] = ()
+    function: str | None = None
+
+
+def print_expression(expression: z3.ExprRef) -> str:
+    """Return the expression as Python on one line.
+
+    Raises:
+        UnprintableError: an operator in it has no Python counterpart here.
+    """
+    return _print(expression, {}).text
+
+
+def print_body(
+    expression: z3.ExprRef, taken: Iterable[str] = (), indent: str = INDENT
+) -> list[str]:
+    """Return the lines of a function body that returns the expression.
+
+    Args:
+        expression: what to return.
+        taken: names that a local variable must not have: parameters, functions.
+        indent: what each line starts with.
+
+    Raises:
+        UnprintableError: an operator in it has no Python counterpart here.
+    """
+    whole = f"{indent}return {print_expression(expression)}"
+    if len(whole) <= LINE_LENGTH:
+        return [whole]
+    lines: list[str] = []
+    names: _Names = {}
+    used = set(taken)
+    for call in _inner_calls(expression):
+        name = _local_name(call, names, used)
+        lines += _broken(_print(call, names), f"{name} = ", "", indent)
+        names[call.get_id()] = name
+        used.add(name)
+    return lines + _return(_print(expression, names), indent)
+
+
+def bracketed(start: str, items: Iterable[str], end: str, indent: str = "") -> list[str]:
+    """Return the lines of a comma-separated list between `start` and `end`.
+
+    It is on one line where it fits, else the items are on a line of their own, else each is.
+    """
+    items = list(items)
+    whole = f"{indent}{start}{', '.join(items)}{end}"
+    if len(whole) <= LINE_LENGTH:
+        return [whole]
+    inner = f"{indent}{INDENT}{', '.join(items)}"
+    if len(inner) <= LINE_LENGTH:
+        return [indent + start, inner, indent + end]
+    return [indent + start, *(f"{indent}{INDENT}{item}," for item in items), indent + end]
+
+
+def is_application(expression: z3.ExprRef) -> bool:
+    """Whether the expression applies a formula to arguments."""
+    return (
+        z3.is_app(expression)
+        and expression.decl().kind() == z3.Z3_OP_UNINTERPRETED
+        and expression.num_args() > 0
+    )
+
+
+def is_constant(expression: z3.ExprRef) -> bool:
+    """Whether the expression is a parameter."""
+    return z3.is_const(expression) and expression.decl().kind() == z3.Z3_OP_UNINTERPRETED
+
+
+def extremum(condition: z3.ExprRef, then: z3.ExprRef, otherwise: z3.ExprRef) -> str | None:
+    """Return `max` or `min` where the conditional is that of its two branches."""
+    if not (z3.is_ge(condition) or z3.is_le(condition)):
+        return None
+    if not (then.eq(condition.arg(0)) and otherwise.eq(condition.arg(1))):
+        return None
+    return "max" if z3.is_ge(condition) else "min"
+
+
+# From z3 to text. `names` gives the local variable that stands for an expression, by its id.
+
+_Names = dict[int, str]
+
+
+def _print(expression: z3.ExprRef, names: _Names) -> _Text:
+    if expression.get_id() in names:
+        return _Text(names[expression.get_id()], _ATOM)
+    if not z3.is_app(expression):
+        raise UnprintableError(f"cannot print {type(expression).__name__}: {expression}")
+    if z3.is_int_value(expression):
+        value = str(expression.as_long())
+        return _Text(value, _NEGATION if value.startswith("-") else _ATOM)
+    if is_constant(expression):
+        return _Text(expression.decl().name(), _ATOM)
+    if is_application(expression):
+        return _call(expression.decl().name(), expression.children(), names)
+    return _print_operator(expression, names)
+
+
+def _print_operator(expression: z3.ExprRef, names: _Names) -> _Text:
+    kind = expression.decl().kind()
+    children = expression.children()
+    if kind in _COMPARISONS and len(children) == 2 and all(map(z3.is_int, children)):
+        return _print_comparison(_COMPARISONS[kind], children, names)
+    if kind in _PRINTERS and (z3.is_int(expression) or z3.is_bool(expression)):
+        return _PRINTERS[kind](children, names)
+    sorts = ", ".join(str(child.sort()) for child in children)
+    raise UnprintableError(
+        f"cannot print the z3 operator {expression.decl().name()} over ({sorts}): {expression}"
+    )
+
+
+def _wrapped(text: _Text, at_least: int) -> _Text:
+    """Put parentheses around what binds too loosely: a call of no function, in a way."""
+    if text.binding >= at_least:
+        return text
+    return _Text(f"({text.text})", _ATOM, (("", text),), function="")
+
+
+def _call(function: str, arguments: Iterable[z3.ExprRef], names: _Names) -> _Text:
+    texts = [_print(argument, names) for argument in arguments]
+    joined = ", ".join(text.text for text in texts)
+    return _Text(f"{function}({joined})", _ATOM, tuple(("", text) for text in texts), function)
+
+
+def _operation(pieces: Iterable[tuple[str, _Text]], binding: int) -> _Text:
+    pieces = tuple(pieces)
+    return _Text("".join(before + text.text for before, text in pieces), binding, pieces)
+
+
+def _chain(operator: str, binding: int) -> Callable[[list[z3.ExprRef], _Names], _Text]:
+    """Print a left-associative operator of two or more operands."""
+    # `a - b - c` continues the chain of its first operand; a later operand needs parentheses
+    # if it binds no tighter, since `a - (b - c)` is something else. `and` inside `or` gets
+    # them as well, since few readers are sure.
+    tighter = _NOT if operator == "or" else binding + 1
+
+    def printer(children: list[z3.ExprRef], names: _Names) -> _Text:
+        first, *rest = [_print(child, names) for child in children]
+        start = first.pieces if first.binding == binding else (("", _wrapped(first, tighter)),)
+        return _operation(
+            (*start, *((f" {operator} ", _wrapped(text, tighter)) for text in rest)), binding
+        )
+
+    return printer
+
+
+def _print_comparison(operator: str, children: list[z3.ExprRef], names: _Names) -> _Text:
+    left, right = children
+    if z3.is_int_value(left) and not z3.is_int_value(right):
+        left, right, operator = right, left, _SWAPPED[operator]
+    # Both sides are integers, so that neither is itself a comparison.
+    first, second = (_wrapped(_print(side, names), _SUM) for side in (left, right))
+    return _operation((("", first), (f" {operator} ", second)), _COMPARISON)
+
+
+def _print_not(children: list[z3.ExprRef], names: _Names) -> _Text:
+    (child,) = children
+    if z3.is_eq(child) and z3.is_int(child.arg(0)):
+        return _print_comparison("!=", child.children(), names)
+    return _operation((("not ", _wrapped(_print(child, names), _NOT)),), _NOT)
+
+
+def _print_negation(children: list[z3.ExprRef], names: _Names) -> _Text:
+    return _operation((("-", _wrapped(_print(children[0], names), _ATOM)),), _NEGATION)
+
+
+def _print_if(children: list[z3.ExprRef], names: _Names) -> _Text:
+    condition, then, otherwise = children
+    function = extremum(condition, then, otherwise)
+    if function is not None:
+        return _call(function, (then, otherwise), names)
+    return _operation(
+        (
+            ("", _wrapped(_print(then, names), _OR)),
+            (" if ", _wrapped(_print(condition, names), _OR)),
+            (" else ", _print(otherwise, names)),
+        ),
+        _TERNARY,
+    )
+
+
+_PRINTERS: dict[int, Callable[[list[z3.ExprRef], _Names], _Text]] = {
+    z3.Z3_OP_TRUE: lambda _children, _names: _Text("True", _ATOM),
+    z3.Z3_OP_FALSE: lambda _children, _names: _Text("False", _ATOM),
+    z3.Z3_OP_ADD: _chain("+", _SUM),
+    z3.Z3_OP_SUB: _chain("-", _SUM),
+    z3.Z3_OP_MUL: _chain("*", _PRODUCT),
+    z3.Z3_OP_IDIV: _chain("//", _PRODUCT),
+    z3.Z3_OP_MOD: _chain("%", _PRODUCT),
+    z3.Z3_OP_AND: _chain("and", _AND),
+    z3.Z3_OP_OR: _chain("or", _OR),
+    z3.Z3_OP_NOT: _print_not,
+    z3.Z3_OP_UMINUS: _print_negation,
+    z3.Z3_OP_ITE: _print_if,
+}
+
+
+# From text to lines.
+
+
+def _inner_calls(expression: z3.ExprRef) -> list[z3.ExprRef]:
+    """Return the applications below the root that may be computed first, innermost first.
+
+    The branches of a conditional are left alone: only one of them is computed. What `max` and
+    `min` are printed from is no such conditional.
+    """
+    found: dict[int, z3.ExprRef] = {}
+
+    def visit(node: z3.ExprRef) -> None:
+        children = node.children()
+        if z3.is_app_of(node, z3.Z3_OP_ITE):
+            children = children[1:] if extremum(*children) else children[:1]
+        for child in children:
+            visit(child)
+        if is_application(node) and not node.eq(expression):
+            found[node.get_id()] = node
+
+    visit(expression)
+    return list(found.values())
+
+
+def _local_name(call: z3.ExprRef, names: _Names, used: set[str]) -> str:
+    """Return a free name for the value: `producer_head_count`, `overlap_start_value`."""
+    function = call.decl().name()
+    sides = {
+        side
+        for child in call.children()
+        for side in ("producer", "consumer")
+        if _print(child, names).text.startswith(f"{side}_")
+    }
+    stem = f"{sides.pop()}_{function}" if len(sides) == 1 else f"{function}_value"
+    name, count = stem, 1
+    while name in used:
+        count += 1
+        name = f"{stem}_{count}"
+    return name
+
+
+def _broken(text: _Text, before: str, after: str, indent: str) -> list[str]:
+    """Return the lines of the text, inside brackets or after an assignment."""
+    whole = indent + before + text.text + after
+    if len(whole) <= LINE_LENGTH or not text.pieces:
+        return [whole]
+    if text.function is not None:
+        return _broken_call(text, before, after, indent)
+    lines: list[str] = []
+    last = len(text.pieces) - 1
+    for position, (operator, piece) in enumerate(text.pieces):
+        start = before + operator if position == 0 else operator.lstrip()
+        lines += _broken(piece, start, after if position == last else "", indent)
+    return lines
+
+
+def _broken_call(text: _Text, before: str, after: str, indent: str) -> list[str]:
+    arguments = [piece for _, piece in text.pieces]
+    inner = indent + INDENT
+    one_line = inner + ", ".join(argument.text for argument in arguments)
+    if len(one_line) <= LINE_LENGTH:
+        lines = [one_line]
+    else:
+        # Mere parentheses must not get a comma, which would make a tuple.
+        comma = "," if text.function else ""
+        lines = [line for piece in arguments for line in _broken(piece, "", comma, inner)]
+    return [f"{indent}{before}{text.function}(", *lines, f"{indent}){after}"]
+
+
+def _return(text: _Text, indent: str) -> list[str]:
+    fits = len(indent) + len("return ") + len(text.text) <= LINE_LENGTH
+    if fits or text.function or text.binding in (_NOT, _NEGATION, _ATOM):
+        return _broken(text, "return ", "", indent)
+    return [f"{indent}return (", *_broken(text, "", "", indent + INDENT), f"{indent})"]
