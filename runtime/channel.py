@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import zmq
 
+from kvreshard.runtime.errors import PeerGoneError
 from kvreshard.runtime.messages import Message, decode, encode
 
 # What is still queued when a socket closes, such as a last receipt, gets this long to leave.
@@ -20,7 +21,7 @@ class ConsumerChannel:
         self._socket.setsockopt(zmq.LINGER, _LINGER_MS)
         # A message to a producer that has gone raises instead of vanishing.
         self._socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
-        port = self._socket.bind_to_random_port("tcp://127.0.0.1")
+        port: int = self._socket.bind_to_random_port("tcp://127.0.0.1")
         #: What producers connect to.
         self.endpoint = f"tcp://127.0.0.1:{port}"
 
@@ -39,8 +40,11 @@ class ConsumerChannel:
         return sender, decode(data)
 
     def send(self, sender: bytes, message: Message) -> None:
-        """Send to a producer that wrote before. Raises zmq.ZMQError when it has gone."""
-        self._socket.send_multipart([sender, encode(message)])
+        """Send to a producer that wrote before. Raises PeerGoneError when it has gone."""
+        try:
+            self._socket.send_multipart([sender, encode(message)])
+        except zmq.ZMQError as error:
+            raise PeerGoneError(f"a producer's connection has ended: {error}") from error
 
 
 class ProducerChannel:

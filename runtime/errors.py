@@ -48,6 +48,10 @@ class MessageError(RuntimeRefusalError):
     """Bytes on the wire that are not a message of this protocol."""
 
 
+class PeerGoneError(RuntimeRefusalError):
+    """A message for a peer whose connection has ended."""
+
+
 class TransferError(RuntimeRefusalError):
     """A write failed.
 

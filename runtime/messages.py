@@ -49,9 +49,10 @@ class Accepted(_Message, frozen=True):
 
 
 class Refused(_Message, frozen=True):
-    """The producer can't serve this consumer, and why. Nothing was sent."""
+    """Either side cannot work with the other, and why. Nothing was sent."""
 
-    producer_rank: int
+    #: Of the side that refuses.
+    tp_rank: int
     reason: str
 
 

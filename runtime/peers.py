@@ -114,11 +114,11 @@ class ProducerPeer:
         try:
             self._check_consumer(hello)
         except (RuntimeRefusalError, ValueError) as error:
-            return Refused(producer_rank=rank, reason=str(error))
+            return Refused(tp_rank=rank, reason=str(error))
         with self._lock:
             if hello.layout.session in self._sessions:
                 return Refused(
-                    producer_rank=rank,
+                    tp_rank=rank,
                     reason=f"session {hello.layout.session!r} was used before; legal is a new one",
                 )
             self._sessions.add(hello.layout.session)
@@ -382,8 +382,7 @@ class ConsumerPeer:
         """Take the producer's answer. Raises HandshakeRefusedError with its reason."""
         if isinstance(answer, Refused):
             raise HandshakeRefusedError(
-                f"producer {answer.producer_rank} refuses consumer {self.layout.tp_rank}: "
-                f"{answer.reason}"
+                f"producer {answer.tp_rank} refuses consumer {self.layout.tp_rank}: {answer.reason}"
             )
         with self._lock:
             self._accepted.add(answer.producer_rank)

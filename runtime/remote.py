@@ -3,10 +3,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import TYPE_CHECKING
 
-from kvreshard.runtime.errors import HandshakeRefusedError, ReceiptError, RuntimeRefusalError
+from kvreshard.runtime.errors import (
+    HandshakeRefusedError,
+    PeerGoneError,
+    ReceiptError,
+    RuntimeRefusalError,
+)
 from kvreshard.runtime.messages import (
     Abort,
     Accepted,
@@ -43,12 +49,10 @@ class RemoteProducers:
         Raises HandshakeRefusedError when one refuses, is refused, or does not come in time.
         """
         deadline = time.monotonic() + timeout_s
-        while self._accepted < self._peer.expected_senders:
-            came = self._channel.receive(deadline - time.monotonic())
-            if came is None:
+        while not self._peer.expected_senders <= self._accepted:
+            if not self._handle_next(deadline):
                 missing = sorted(self._peer.expected_senders - self._accepted)
                 raise HandshakeRefusedError(f"producers {missing} did not answer in {timeout_s} s")
-            self._handle(*came)
 
     def transfer(self, request_id: str, blocks: Sequence[int], timeout_s: float) -> RequestState:
         """Pull one request from all expected producers and wait for their receipts.
@@ -56,40 +60,71 @@ class RemoteProducers:
         Returns its final state: FAILED when a receipt is missing after the time or contradicts
         the request. The blocks then stay held; see ConsumerPeer.held_destination_blocks.
         """
+        pulls = self._peer.request(request_id, blocks)
+        try:
+            for rank, pull in pulls.items():
+                self._channel.send(self._senders[rank], pull)
+        except PeerGoneError as error:
+            self._peer.fail(request_id, str(error))
         deadline = time.monotonic() + timeout_s
-        for rank, pull in self._peer.request(request_id, blocks).items():
-            self._channel.send(self._senders[rank], pull)
         while self._peer.state(request_id) is RequestState.WAITING:
-            came = self._channel.receive(deadline - time.monotonic())
-            if came is None:
+            if not self._handle_next(deadline):
                 self._peer.fail(request_id, f"not every producer reported in {timeout_s} s")
-            else:
-                self._handle(*came)
         return self._peer.state(request_id)
+
+    def abort(self, request_id: str) -> None:
+        """Give a request up and tell the producers that have not reported. See drain."""
+        for rank, message in self._peer.abort(request_id).items():
+            # A producer that has gone cannot report: the blocks stay held.
+            with contextlib.suppress(PeerGoneError):
+                self._channel.send(self._senders[rank], message)
+
+    def drain(self, timeout_s: float) -> bool:
+        """Take late messages in until no block is held. False when some are, after the time."""
+        deadline = time.monotonic() + timeout_s
+        while self._peer.held_destination_blocks():
+            if not self._handle_next(deadline):
+                return False
+        return True
+
+    def _handle_next(self, deadline: float) -> bool:
+        came = self._channel.receive(deadline - time.monotonic())
+        if came is not None:
+            self._handle(*came)
+        return came is not None
 
     def _handle(self, sender: bytes, message: Message) -> None:
         if isinstance(message, ProducerHello):
-            self._peer.meet(message)
-            self._senders[message.layout.tp_rank] = sender
-            self._channel.send(sender, self._peer.hello())
-        elif isinstance(message, (Accepted, Refused)):
+            self._meet(sender, message)
+        elif isinstance(message, Accepted):
             self._peer.answered(message)
             self._accepted.add(message.producer_rank)
+        elif isinstance(message, Refused):
+            self._peer.answered(message)
         elif isinstance(message, Receipt):
-            try:
+            # It has marked the request it belongs to; no other request is affected.
+            with contextlib.suppress(ReceiptError):
                 self._peer.receive(message)
-            except ReceiptError:
-                # It has marked the request it belongs to; another request is not affected.
-                return
         elif isinstance(message, Quiesced):
             self._peer.settle(message)
+
+    def _meet(self, sender: bytes, hello: ProducerHello) -> None:
+        try:
+            self._peer.meet(hello)
+        except HandshakeRefusedError as error:
+            # Said to both sides, so that neither waits for the other.
+            refusal = Refused(tp_rank=self._peer.layout.tp_rank, reason=str(error))
+            self._channel.send(sender, refusal)
+            raise
+        self._senders[hello.layout.tp_rank] = sender
+        self._channel.send(sender, self._peer.hello())
 
 
 def serve_consumer(peer: ProducerPeer, channel: ProducerChannel, timeout_s: float) -> Message:
     """Introduce a producer to one consumer and serve one pull or abort.
 
     Returns the last message sent: the receipt, or the refusal after which nothing is served.
-    Raises HandshakeRefusedError when the consumer is silent for `timeout_s`.
+    Raises HandshakeRefusedError when the consumer refuses or is silent for `timeout_s`.
     """
     channel.send(peer.hello())
     answer: Message | None = None
@@ -110,4 +145,6 @@ def _answer(peer: ProducerPeer, message: Message) -> Message | None:
         return peer.serve(message)
     if isinstance(message, Abort):
         return peer.abort(message)
+    if isinstance(message, Refused):
+        raise HandshakeRefusedError(message.reason)
     raise RuntimeRefusalError(f"a producer does not expect {type(message).__name__}")
