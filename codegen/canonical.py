@@ -32,7 +32,7 @@ def s_expression(expression: z3.ExprRef) -> str:
         return str(expression.as_long())
     if not z3.is_app(expression):
         raise ValueError(f"a formula has no quantifiers, but this has: {expression}")
-    name = expression.decl().name()
+    name = str(expression.decl().name())
     if expression.num_args() == 0:
         return name
     children = expression.children()

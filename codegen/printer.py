@@ -112,16 +112,17 @@ def bracketed(start: str, items: Iterable[str], end: str, indent: str = "") -> l
 
 def is_application(expression: z3.ExprRef) -> bool:
     """Whether the expression applies a formula to arguments."""
-    return (
-        z3.is_app(expression)
-        and expression.decl().kind() == z3.Z3_OP_UNINTERPRETED
-        and expression.num_args() > 0
-    )
+    return _is_uninterpreted(expression) and expression.num_args() > 0
 
 
 def is_constant(expression: z3.ExprRef) -> bool:
     """Whether the expression is a parameter."""
-    return z3.is_const(expression) and expression.decl().kind() == z3.Z3_OP_UNINTERPRETED
+    return _is_uninterpreted(expression) and expression.num_args() == 0
+
+
+def _is_uninterpreted(expression: z3.ExprRef) -> bool:
+    """Whether the outermost symbol is one that z3 gives no meaning to."""
+    return bool(z3.is_app(expression) and expression.decl().kind() == z3.Z3_OP_UNINTERPRETED)
 
 
 def extremum(condition: z3.ExprRef, then: z3.ExprRef, otherwise: z3.ExprRef) -> str | None:

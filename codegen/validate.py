@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Translation validation: prove that emitted Python means what its formulas mean.
+
+Each formula function of the text is lifted back to z3 and proved equal to the body of its
+formula, for all integers for which the formula's own divisors are at least 1. That they are, under
+the formula's hypotheses, is what the definedness obligations of the ledger prove. Other formulas
+stay closed on both sides, since they are validated themselves; a function may call only those
+that its formula calls, so that the argument is not circular.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import z3
+
+from kvreshard.codegen.counterexample import smallest_difference
+from kvreshard.codegen.lift import Lifted, UnsupportedError, lift_function
+from kvreshard.codegen.module_shape import check_module
+from kvreshard.codegen.selection import called_by, emitted_formulas
+from kvreshard.spec.formula import FORMULAS
+
+if TYPE_CHECKING:
+    from kvreshard.spec.formula import Formula
+
+# Resource units of z3, which unlike seconds are the same on every machine. A validation takes
+# a few thousand.
+RLIMIT = 5_000_000
+
+Verdict = Literal["proved", "different", "unsupported", "missing", "unknown", "shell"]
+
+
+@dataclass(frozen=True)
+class FunctionVerdict:
+    """What validation found out about one function of the text.
+
+    Attributes:
+        name: the function, or `<module>` for what concerns the text as a whole.
+        verdict: `proved` equal to its formula; `different` from it; `unsupported`, the text has
+            something whose meaning is not known here; `missing`, there is no such function;
+            `unknown`, the solver did not decide; `shell`, it is not a formula.
+        line: where it is, if it is there.
+        detail: what is wrong, in words; empty where nothing is.
+    """
+
+    name: str
+    verdict: Verdict
+    line: int | None = None
+    detail: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether this is no reason to fail."""
+        return self.verdict in ("proved", "shell")
+
+
+def validate_translation(source: str) -> list[FunctionVerdict]:
+    """Return a verdict for each formula that should be in the text and each function in it.
+
+    Args:
+        source: the text of a planner module.
+
+    The text is valid where every verdict is `ok`. It is parsed, never run.
+    """
+    try:
+        tree = ast.parse(source)
+    except SyntaxError as error:
+        return [FunctionVerdict("<module>", "unsupported", error.lineno, f"{error.msg}")]
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    expected = {made.name: made for made in emitted_formulas()}
+    expected |= {name: FORMULAS[name] for name in functions if name in FORMULAS}
+    return [
+        *_module_verdicts(tree, expected),
+        *(_verdict(made, functions.get(name)) for name, made in expected.items()),
+        *_shell_verdicts(tree, expected),
+    ]
+
+
+def _module_verdicts(tree: ast.Module, expected: dict[str, Formula]) -> list[FunctionVerdict]:
+    try:
+        check_module(tree, expected)
+    except UnsupportedError as error:
+        return [FunctionVerdict("<module>", "unsupported", error.line, error.what)]
+    return []
+
+
+def _shell_verdicts(tree: ast.Module, expected: dict[str, Formula]) -> list[FunctionVerdict]:
+    return [
+        FunctionVerdict(node.name, "shell", node.lineno)
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and not (node in tree.body and node.name in expected)
+    ]
+
+
+def _verdict(made: Formula, node: ast.FunctionDef | None) -> FunctionVerdict:
+    if node is None:
+        return FunctionVerdict(made.name, "missing", None, "there is no such function")
+    try:
+        lifted = lift_function(node, {callee.name: callee for callee in called_by(made.body)})
+    except UnsupportedError as error:
+        return FunctionVerdict(made.name, "unsupported", error.line, error.what)
+    if lifted.parameter_names != made.parameter_names:
+        detail = f"the parameters should be {', '.join(made.parameter_names)}"
+        return FunctionVerdict(made.name, "different", node.lineno, detail)
+    if lifted.body.sort() != made.body.sort():
+        detail = f"the result should be {made.body.sort()}"
+        return FunctionVerdict(made.name, "different", node.lineno, detail)
+    return _compare(made, lifted, node.lineno)
+
+
+def _compare(made: Formula, lifted: Lifted, line: int) -> FunctionVerdict:
+    defined = divisors_are_positive(made.body)
+    if _check(defined) != z3.sat:
+        detail = "the formula's divisors were not shown to have a legal value"
+        return FunctionVerdict(made.name, "unknown", line, detail)
+    for division in lifted.divisions:
+        if _check([*defined, division.condition, division.divisor == 0]) != z3.unsat:
+            detail = "a division that the formula does not show to be defined"
+            return FunctionVerdict(made.name, "different", division.line, detail)
+    if _check([*defined, made.body != lifted.body]) == z3.unsat:
+        return FunctionVerdict(made.name, "proved", line)
+    difference = smallest_difference(made, lifted.body, defined)
+    if difference is None:
+        detail = "not proved equal to its formula, and no small difference found"
+        return FunctionVerdict(made.name, "unknown", line, detail)
+    return FunctionVerdict(made.name, "different", line, difference)
+
+
+def divisors_are_positive(expression: z3.ExprRef) -> list[z3.BoolRef]:
+    """Return, for each division that the expression computes, that its divisor is at least 1."""
+    found: list[z3.BoolRef] = []
+
+    def visit(node: z3.ExprRef, path: tuple[z3.BoolRef, ...]) -> None:
+        children = node.children()
+        if z3.is_app_of(node, z3.Z3_OP_ITE):
+            condition, then, otherwise = children
+            visit(condition, path)
+            visit(then, (*path, condition))
+            visit(otherwise, (*path, z3.Not(condition)))
+            return
+        if z3.is_app_of(node, z3.Z3_OP_IDIV) or z3.is_app_of(node, z3.Z3_OP_MOD):
+            found.append(z3.Implies(z3.And(*path), children[1] >= 1))
+        for child in children:
+            visit(child, path)
+
+    visit(expression, ())
+    return found
+
+
+def _check(assertions: list[z3.BoolRef]) -> z3.CheckSatResult:
+    solver = z3.Solver()
+    solver.set("rlimit", RLIMIT)
+    solver.add(*assertions)
+    return solver.check()
