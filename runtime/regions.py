@@ -249,13 +249,13 @@ def _refuse_strides(size: dict[str, int], stride: dict[str, int], where: str) ->
         _refuse_pair_axis(size, stride, where)
     content = size["C"] * size.get("S", 1)
     _expect(size, stride, "C", 1, "content_is_not_contiguous", where)
-    if size["H"] > 1 and size["N"] > 1 and stride["H"] < stride["N"]:
+    if size["H"] > 1 and size["N"] > 1 and 0 < stride["H"] < stride["N"]:
         raise UnsupportedCacheError(
             "token_major_layout",
             f"{where}: head stride {stride['H']} is below token stride {stride['N']} elements; "
             "legal is head-major, all tokens of a head together",
         )
-    if size["B"] > 1 and size["H"] > 1 and stride["B"] < stride["H"]:
+    if size["B"] > 1 and size["H"] > 1 and 0 < stride["B"] < stride["H"]:
         raise UnsupportedCacheError(
             "heads_outside_blocks",
             f"{where}: block stride {stride['B']} is below head stride {stride['H']} elements; "
