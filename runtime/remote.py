@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from typing import TYPE_CHECKING
 
 from kvreshard.runtime.errors import (
     HandshakeRefusedError,
+    MessageError,
     PeerGoneError,
     ReceiptError,
     RuntimeRefusalError,
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 
     from kvreshard.runtime.channel import ConsumerChannel, ProducerChannel
     from kvreshard.runtime.peers import ConsumerPeer, ProducerPeer
+
+
+_LOGGER = logging.getLogger(__name__)
 
 
 class RemoteProducers:
@@ -68,7 +73,7 @@ class RemoteProducers:
             self._peer.fail(request_id, str(error))
         deadline = time.monotonic() + timeout_s
         while self._peer.state(request_id) is RequestState.WAITING:
-            if not self._handle_next(deadline):
+            if not self._take_next(deadline):
                 self._peer.fail(request_id, f"not every producer reported in {timeout_s} s")
         return self._peer.state(request_id)
 
@@ -83,14 +88,27 @@ class RemoteProducers:
         """Take late messages in until no block is held. False when some are, after the time."""
         deadline = time.monotonic() + timeout_s
         while self._peer.held_destination_blocks():
-            if not self._handle_next(deadline):
+            if not self._take_next(deadline):
                 return False
         return True
 
+    def _take_next(self, deadline: float) -> bool:
+        """Handle one message, if one comes in time; a bad newcomer disturbs nobody's request."""
+        try:
+            return self._handle_next(deadline)
+        except HandshakeRefusedError as error:
+            _LOGGER.warning("%s", error)
+            return True
+
     def _handle_next(self, deadline: float) -> bool:
-        came = self._channel.receive(deadline - time.monotonic())
-        if came is not None:
-            self._handle(*came)
+        try:
+            came = self._channel.receive(deadline - time.monotonic())
+            if came is not None:
+                self._handle(*came)
+        except (MessageError, ReceiptError) as error:
+            # A receipt that contradicts its request has failed it; no other one is affected.
+            _LOGGER.warning("%s", error)
+            return True
         return came is not None
 
     def _handle(self, sender: bytes, message: Message) -> None:
@@ -102,9 +120,7 @@ class RemoteProducers:
         elif isinstance(message, Refused):
             self._peer.answered(message)
         elif isinstance(message, Receipt):
-            # It has marked the request it belongs to; no other request is affected.
-            with contextlib.suppress(ReceiptError):
-                self._peer.receive(message)
+            self._peer.receive(message)
         elif isinstance(message, Quiesced):
             self._peer.settle(message)
 
