@@ -213,8 +213,11 @@ def _print_comparison(operator: str, children: list[z3.ExprRef], names: _Names) 
 
 def _print_not(children: list[z3.ExprRef], names: _Names) -> _Text:
     (child,) = children
-    if z3.is_eq(child) and z3.is_int(child.arg(0)):
-        return _print_comparison("!=", child.children(), names)
+    if child.num_args() == 2 and z3.is_int(child.arg(0)):
+        if z3.is_eq(child):
+            return _print_comparison("!=", child.children(), names)
+        if z3.is_distinct(child):
+            return _print_comparison("==", child.children(), names)
     return _operation((("not ", _wrapped(_print(child, names), _NOT)),), _NOT)
 
 
@@ -324,6 +327,13 @@ def _broken_call(text: _Text, before: str, after: str, indent: str) -> list[str]
 
 def _return(text: _Text, indent: str) -> list[str]:
     fits = len(indent) + len("return ") + len(text.text) <= LINE_LENGTH
-    if fits or text.function or text.binding in (_NOT, _NEGATION, _ATOM):
+    if fits or not text.pieces or _ends_in_brackets(text):
         return _broken(text, "return ", "", indent)
     return [f"{indent}return (", *_broken(text, "", "", indent + INDENT), f"{indent})"]
+
+
+def _ends_in_brackets(text: _Text) -> bool:
+    """Whether the text can be broken inside brackets of its own: a call, `not (...)`."""
+    if len(text.pieces) == 1 and text.function is None:
+        return _ends_in_brackets(text.pieces[0][1])
+    return text.function is not None

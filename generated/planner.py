@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # DO NOT EDIT. Written by `make generate` from the formulas in spec/.
 #
-# spec:   sha256 19e08924c739cc48880ffd04fb94df34d3a1d11842126493f65e489e545ce0c7
+# spec:   sha256 8b79aeced28daa6c398be407c15f8da5d08eeee6f3aab92630e2febeb1e6fed2
 # ledger: sha256 ea82aeb57c0c13cd243a73b104066704099249db776ffb4ef2683700a94b4d35
 # solver: none (a test's ledger: nothing is proved)
 #
