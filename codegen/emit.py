@@ -34,7 +34,7 @@ from kvreshard.codegen.printer import (
 )
 from kvreshard.codegen.selection import RESULT_UNITS, called_by, emitted_formulas
 from kvreshard.spec.election import POLICIES
-from kvreshard.spec.formula import FORMULAS
+from kvreshard.spec.invariants import INVARIANTS
 from kvreshard.spec.parameters import PARAMETERS, hypotheses_for
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def load_ledger(path: Path | None = None) -> Ledger:
     Raises:
         EmissionRefused: there is none, or it is no JSON object.
     """
-    path = path or _beside(proofs) / "ledger.json"
+    path = path or Path(proofs.__path__[0]) / "ledger.json"
     try:
         ledger = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -83,7 +83,7 @@ def load_ledger(path: Path | None = None) -> Ledger:
 
 def planner_path() -> Path:
     """Return where the emitted planner module lies in this checkout."""
-    return _beside(generated) / "planner.py"
+    return Path(generated.__path__[0]) / "planner.py"
 
 
 def render_planner(ledger: Ledger) -> str:
@@ -96,7 +96,7 @@ def render_planner(ledger: Ledger) -> str:
         EmissionRefused: an obligation of a formula is not proved, or a formula has none.
     """
     formulas = emitted_formulas()
-    demand_proof(ledger, formulas)
+    demand_proof(ledger, spec_hash(), formulas, INVARIANTS)
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         undefined=jinja2.StrictUndefined,
@@ -132,10 +132,6 @@ def write_generated(ledger: Ledger | None = None, target: Path | None = None) ->
     return [target]
 
 
-def _beside(package: object) -> Path:
-    return Path(str(getattr(package, "__file__", ""))).parent
-
-
 def _function(made: Formula, ledger: Ledger) -> _Function:
     returned = "bool" if z3.is_bool(made.body) else "int"
     parameters = [f"{name}: int" for name in made.parameter_names]
@@ -143,7 +139,7 @@ def _function(made: Formula, ledger: Ledger) -> _Function:
         signature=bracketed(f"def {made.name}(", parameters, f") -> {returned}:"),
         docstring=_docstring(made, ledger),
         comment=_wrapped("# spec: ", s_expression(made.body), "# " + INDENT),
-        body=print_body(made.body, taken={*made.parameter_names, *FORMULAS}),
+        body=print_body(made.body, taken={*made.parameter_names, *RESULT_UNITS}),
     )
 
 

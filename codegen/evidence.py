@@ -29,8 +29,17 @@ class EmissionRefused(Exception):  # noqa: N818 - a refusal is the outcome, not 
         self.reasons = reasons
 
 
-def demand_proof(ledger: Ledger, formulas: Iterable[Formula]) -> None:
-    """Refuse unless every obligation that speaks of a formula is proved, and some do.
+def demand_proof(
+    ledger: Ledger, spec_hash: str, formulas: Iterable[Formula], invariants: Iterable[str]
+) -> None:
+    """Refuse unless the ledger proves every obligation of the formulas, for this specification.
+
+    Args:
+        ledger: the ledger of a proof run.
+        spec_hash: the specification that the ledger has to be about.
+        formulas: what is to be emitted. Each needs an obligation that says something about it,
+            and one of definedness if it divides; none may be unproved.
+        invariants: names of the invariants. Each needs an obligation.
 
     Raises:
         EmissionRefused: with every reason, not only the first.
@@ -39,7 +48,14 @@ def demand_proof(ledger: Ledger, formulas: Iterable[Formula]) -> None:
         raise EmissionRefused(["the ledger is missing or empty: run `make prove`"])
     if ledger.get("schema") != SCHEMA:
         raise EmissionRefused([f"the ledger has schema {ledger.get('schema')!r}, not {SCHEMA}"])
-    reasons = [reason for made in formulas for reason in _reasons(ledger, made)]
+    about = ledger.get("spec_hash")
+    if about != spec_hash:
+        raise EmissionRefused(
+            [f"the ledger is about spec {about}, not {spec_hash}: run `make prove`"]
+        )
+    stated = {row["invariant"] for row in ledger["obligations"] if row["kind"] == "invariant"}
+    reasons = [f"{name}: no obligation states it" for name in invariants if name not in stated]
+    reasons += [reason for made in formulas for reason in _reasons(ledger, made)]
     if reasons:
         raise EmissionRefused(reasons)
 

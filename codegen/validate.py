@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Literal
 
 import z3
 
+from kvreshard.codegen.canonical import spec_formulas
 from kvreshard.codegen.counterexample import smallest_difference
 from kvreshard.codegen.lift import Lifted, UnsupportedError, lift_function
 from kvreshard.codegen.module_shape import check_module
 from kvreshard.codegen.selection import called_by, emitted_formulas
-from kvreshard.spec.formula import FORMULAS
 
 if TYPE_CHECKING:
     from kvreshard.spec.formula import Formula
@@ -70,7 +70,7 @@ def validate_translation(source: str) -> list[FunctionVerdict]:
         return [FunctionVerdict("<module>", "unsupported", error.lineno, f"{error.msg}")]
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     expected = {made.name: made for made in emitted_formulas()}
-    expected |= {name: FORMULAS[name] for name in functions if name in FORMULAS}
+    expected |= {name: made for name, made in spec_formulas().items() if name in functions}
     return [
         *_module_verdicts(tree, expected),
         *(_verdict(made, functions.get(name)) for name, made in expected.items()),

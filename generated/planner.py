@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # DO NOT EDIT. Written by `make generate` from the formulas in spec/.
 #
-# spec:   sha256 8b79aeced28daa6c398be407c15f8da5d08eeee6f3aab92630e2febeb1e6fed2
-# ledger: sha256 ea82aeb57c0c13cd243a73b104066704099249db776ffb4ef2683700a94b4d35
+# spec:   sha256 61412cd6892c3eeaae10556270737f6958d71d768e51a45a89002992e27569a7
+# ledger: sha256 44b98400c1176c13eeb0f103e3e33712dc654eae1cb62adb415b4be3a1792492
 # solver: none (a test's ledger: nothing is proved)
 #
 # A copy of this file can be checked with `kvreshard verify-vendored FILE`.

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kvreshard.codegen.canonical import spec_hash
 from kvreshard.codegen.selection import divides, emitted_formulas
 from kvreshard.spec.invariants import INVARIANTS
 
@@ -34,6 +35,7 @@ def fixture_ledger() -> dict[str, Any]:
     obligations.append(row("every_division_is_defined", "definedness", divided))
     return {
         "schema": 1,
+        "spec_hash": spec_hash(),
         "summary": {},
         "solver": {"name": "none", "version": "(a test's ledger: nothing is proved)"},
         "obligations": obligations,
