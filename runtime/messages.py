@@ -101,15 +101,7 @@ class Receipt(_Message, frozen=True):
     bytes_sent: int
 
 
-class Quiesced(_Message, frozen=True):
-    """A producer whose receipt was not quiescent has stopped its engine."""
-
-    request_id: str
-    consumer: ConsumerKey
-    producer_rank: int
-
-
-Message = ProducerHello | ConsumerHello | Accepted | Refused | Pull | Abort | Receipt | Quiesced
+Message = ProducerHello | ConsumerHello | Accepted | Refused | Pull | Abort | Receipt
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)

@@ -37,7 +37,6 @@ from kvreshard.runtime.messages import (
     ConsumerKey,
     ProducerHello,
     Pull,
-    Quiesced,
     Receipt,
     Refused,
     Write,
@@ -69,8 +68,8 @@ class _Offer:
     dp_rank: int | None = None
     sending: set[int] = field(default_factory=set)
     answered: set[int] = field(default_factory=set)
-    #: Consumers whose write failed while descriptors may still be under way.
-    unsafe: set[ConsumerKey] = field(default_factory=set)
+    #: A write failed while descriptors of it may still be under way.
+    unsafe: bool = False
     bytes_sent: int = 0
     descriptors_sent: int = 0
 
@@ -151,13 +150,13 @@ class ProducerPeer:
             offer, consumer = self._begin(pull)
         except RequestError as error:
             return self._failed(pull, str(error), quiescent=True)
-        receipt = self._write(pull, offer, consumer)
+        receipt, descriptors = self._write(pull, offer, consumer)
         with self._lock:
             offer.sending.discard(pull.consumer.tp_rank)
             offer.answered.add(pull.consumer.tp_rank)
             offer.bytes_sent += receipt.bytes_sent
-            if not receipt.quiescent:
-                offer.unsafe.add(pull.consumer)
+            offer.descriptors_sent += descriptors
+            offer.unsafe |= not receipt.quiescent
         return receipt
 
     def abort(self, abort: Abort) -> Receipt | None:
@@ -201,22 +200,11 @@ class ProducerPeer:
         with self._lock:
             self._offers.pop(request_id, None)
 
-    def close(self) -> list[Quiesced]:
-        """Stop the transport; then nothing is read any more and every hold ends.
-
-        Returns what to tell the consumers whose receipts were not quiescent.
-        """
+    def close(self) -> None:
+        """Stop the transport; then nothing is read any more and every hold ends."""
         self._transport.close()
         with self._lock:
-            messages = [
-                Quiesced(
-                    request_id=request_id, consumer=consumer, producer_rank=self.layout.tp_rank
-                )
-                for request_id, offer in self._offers.items()
-                for consumer in sorted(offer.unsafe)
-            ]
             self._offers.clear()
-        return messages
 
     def _check_consumer(self, hello: ConsumerHello) -> None:
         _check_agreement("protocol", PROTOCOL, hello.protocol)
@@ -255,18 +243,18 @@ class ProducerPeer:
             offer.sending.add(rank)
             return offer, consumer
 
-    def _write(self, pull: Pull, offer: _Offer, consumer: RankLayout) -> Receipt:
+    def _write(self, pull: Pull, offer: _Offer, consumer: RankLayout) -> tuple[Receipt, int]:
+        """The receipt, and how many descriptors were written."""
         try:
             blocks = block_map(offer.blocks, pull.destination_blocks)
             writes, descriptors = self._prepare(pull, consumer, blocks)
         except (RequestError, HypothesisError) as error:
-            return self._failed(pull, str(error), quiescent=True)
+            return self._failed(pull, str(error), quiescent=True), 0
         try:
             self._transport.write(consumer.session, descriptors)
         except TransferError as error:
-            return self._failed(pull, str(error), quiescent=error.quiescent)
-        offer.descriptors_sent += descriptors.rows
-        return Receipt(
+            return self._failed(pull, str(error), quiescent=error.quiescent), 0
+        receipt = Receipt(
             request_id=pull.request_id,
             consumer=pull.consumer,
             producer_rank=self.layout.tp_rank,
@@ -276,6 +264,7 @@ class ProducerPeer:
             writes=writes,
             bytes_sent=descriptors.total_bytes,
         )
+        return receipt, descriptors.rows
 
     def _prepare(
         self, pull: Pull, consumer: RankLayout, blocks: BlockMap
@@ -427,16 +416,6 @@ class ConsumerPeer:
                 self._conclude(request)
             return request.state
 
-    def settle(self, message: Quiesced) -> None:
-        """A producer stopped its engine after a failure. Raises ReceiptError if it is unknown."""
-        with self._lock:
-            request = self._find(message.request_id)
-            if message.consumer != self.key:
-                raise ReceiptError(
-                    f"message for consumer {tuple(message.consumer)} came to {tuple(self.key)}"
-                )
-            request.settle(message)
-
     def abort(self, request_id: str) -> dict[int, Abort]:
         """Give a request up; returns the message for each producer that has not reported.
 
@@ -472,7 +451,12 @@ class ConsumerPeer:
             return self._find(request_id).account
 
     def held_destination_blocks(self) -> dict[str, tuple[int, ...]]:
-        """Blocks, per request, into which a write may still land. Empty after close()."""
+        """Blocks, per request, into which a write may still land.
+
+        A request that did not become ready stays until each expected producer has reported; with
+        one that failed and was not quiet, until close(), since only the engine of this side knows
+        when nothing lands any more.
+        """
         with self._lock:
             return {
                 request_id: request.blocks
@@ -577,6 +561,11 @@ def _registered_layout(
         regions=cache.regions,
     )
     check_rank(layout)
+    if len(cache.owners) != len(cache.regions):
+        raise HypothesisError(
+            "a_region_is_one_layer",
+            f"{len(cache.owners)} owners for {len(cache.regions)} regions; legal is one each",
+        )
     for region, owner in zip(cache.regions, cache.owners, strict=True):
         transport.register(region.base_address, region.length, owner)
     return layout

@@ -16,7 +16,7 @@ from kvreshard.runtime.errors import ReceiptError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kvreshard.runtime.messages import ConsumerKey, Quiesced, Receipt, Write
+    from kvreshard.runtime.messages import ConsumerKey, Receipt, Write
     from kvreshard.runtime.regions import Region
 
 
@@ -65,7 +65,8 @@ class RequestReceipts:
         #: Why the request failed, or why all receipts together are not enough.
         self.reason = ""
         self.receipts: dict[int, Receipt] = {}
-        #: Producers that may still write into this consumer's blocks.
+        #: Producers that may still write into this consumer's blocks. One that failed without
+        #: being quiet stays: even when its engine is gone, bytes may wait in a socket buffer.
         self.may_still_write = set(producers)
         self._regions = {region.key: region for region in regions}
         #: Per region, sorted (offset, length, producer) within a block, in bytes.
@@ -130,18 +131,6 @@ class RequestReceipts:
         for write in receipt.writes:
             self._take_interval(write, receipt.producer_rank)
 
-    def settle(self, message: Quiesced) -> None:
-        """A producer that failed has stopped; its writes can no longer land.
-
-        Raises ReceiptError when that producer has not reported a failure before.
-        """
-        if message.producer_rank not in self.receipts:
-            raise ReceiptError(
-                f"request {self.request_id!r}: producer {message.producer_rank} says it stopped "
-                "before its receipt"
-            )
-        self.may_still_write.discard(message.producer_rank)
-
     def fail(self, reason: str) -> None:
         """Mark failed, unless the request is final already. The first reason stays."""
         if self.state is RequestState.WAITING:
@@ -165,6 +154,8 @@ class RequestReceipts:
 
     def _check_receipt(self, receipt: Receipt) -> None:
         rank = receipt.producer_rank
+        if not receipt.quiescent:
+            raise self._contradiction(f"producer {rank} wrote everything and may still write")
         if receipt.destination_blocks != self.blocks:
             raise self._contradiction(
                 f"producer {rank} wrote blocks {list(receipt.destination_blocks)}; asked for were "

@@ -22,7 +22,6 @@ from kvreshard.runtime.messages import (
     Message,
     ProducerHello,
     Pull,
-    Quiesced,
     Receipt,
     Refused,
 )
@@ -121,8 +120,6 @@ class RemoteProducers:
             self._peer.answered(message)
         elif isinstance(message, Receipt):
             self._peer.receive(message)
-        elif isinstance(message, Quiesced):
-            self._peer.settle(message)
 
     def _meet(self, sender: bytes, hello: ProducerHello) -> None:
         try:

@@ -49,9 +49,11 @@ class MooncakeTransport:
         self._writers: dict[str, threading.Lock] = {}
         self._failed_sessions: set[str] = set()
         self._state = threading.Condition()
-        self._writes_under_way = 0
+        self._calls_under_way = 0
+        self._closed = False
         self._process = os.getpid()
-        self._engine: Any = _new_engine()
+        # No other name ever refers to the engine: close() has to drop the last reference.
+        self._engine: Any = load_engine_class()()
         _check(self._engine.initialize(host, "P2PHANDSHAKE", "tcp", ""), f"initialize on {host}")
         self._session_id = f"{host}:{self._engine.get_rpc_port()}"
 
@@ -62,13 +64,12 @@ class MooncakeTransport:
 
     def register(self, address: int, length: int, owner: object) -> None:
         """Register a range; see Transport."""
-        engine = self._live_engine()
-        self._table.add(address, length, owner)
-        try:
-            _check(engine.register_memory(address, length), f"register {length} bytes at {address}")
-        except TransferError:
-            self._table.remove(address)
-            raise
+        with self._call():
+            self._table.add(address, length, owner)
+            code = self._engine.register_memory(address, length)
+            if code != 0:
+                self._table.remove(address)
+            _check(code, f"register {length} bytes at {address}")
 
     def write(self, session_id: str, descriptors: Descriptors) -> None:
         """Write in batches of at most MAX_BATCH, one batch at a time per peer.
@@ -77,59 +78,64 @@ class MooncakeTransport:
         quiescent where the engine failed. After an engine failure the session is refused, since
         descriptors of the failed batch may still be queued for it.
         """
-        with self._writer(session_id) as engine:
+        with self._call(), self._turn(session_id):
             self._table.check("source", descriptors.source, descriptors.length)
             if session_id in self._failed_sessions:
                 raise TransferError(
                     f"session {session_id} failed before; it is not used again", quiescent=True
                 )
             for start in range(0, descriptors.rows, MAX_BATCH):
-                self._write_batch(engine, session_id, descriptors, start)
+                self._write_batch(session_id, descriptors, start)
 
     def close(self) -> None:
-        """Wait for writes under way, unregister every range, destroy the engine (about a second).
+        """Wait for calls under way, unregister every range, destroy the engine (about a second).
 
         Raises TransferError when the engine refuses to unregister a range; it is destroyed anyway.
         """
         with self._state:
+            self._closed = True
+            self._state.wait_for(lambda: self._calls_under_way == 0)
             if self._engine is None:
                 return
-            engine = self._live_engine()
+            refused = [
+                f"{address}: {code}"
+                for address, _ in self._table.items()
+                if (code := self._engine.unregister_memory(address)) != 0
+            ]
+            # The binding has no stop call; dropping the last reference runs the destructor.
             self._engine = None
-            self._state.wait_for(lambda: self._writes_under_way == 0)
-        refused = [
-            f"{address}: {code}"
-            for address, _ in self._table.items()
-            if (code := engine.unregister_memory(address)) != 0
-        ]
-        # The binding has no stop call; dropping the last reference runs the destructor.
-        del engine
-        self._table.clear()
+            self._table.clear()
         if refused:
             raise TransferError(f"unregister returned {'; '.join(refused)}", quiescent=True)
 
     @contextmanager
-    def _writer(self, session_id: str) -> Iterator[Any]:
-        """Be the one writer to this session, and keep close() waiting meanwhile."""
+    def _call(self) -> Iterator[None]:
+        """Refuse a transport that cannot be used, and keep close() waiting meanwhile."""
+        if os.getpid() != self._process:
+            raise TransferError(
+                f"transport {self._session_id} was made in process {self._process} and cannot be "
+                f"used after a fork, here in {os.getpid()}",
+                quiescent=True,
+            )
         with self._state:
-            engine = self._live_engine()
-            turn = self._writers.setdefault(session_id, threading.Lock())
-            self._writes_under_way += 1
+            if self._closed:
+                raise TransferError(f"transport {self._session_id} is closed", quiescent=True)
+            self._calls_under_way += 1
         try:
-            with turn:
-                yield engine
+            yield
         finally:
-            # The last reference must be the one close() drops.
-            del engine
             with self._state:
-                self._writes_under_way -= 1
+                self._calls_under_way -= 1
                 self._state.notify_all()
 
-    def _write_batch(
-        self, engine: Any, session_id: str, descriptors: Descriptors, start: int
-    ) -> None:
+    def _turn(self, session_id: str) -> threading.Lock:
+        """The lock that makes its holder the one writer to this session."""
+        with self._state:
+            return self._writers.setdefault(session_id, threading.Lock())
+
+    def _write_batch(self, session_id: str, descriptors: Descriptors, start: int) -> None:
         batch = slice(start, start + MAX_BATCH)
-        code = engine.batch_transfer_sync_write(
+        code = self._engine.batch_transfer_sync_write(
             session_id,
             descriptors.source[batch].tolist(),
             descriptors.destination[batch].tolist(),
@@ -143,17 +149,6 @@ class MooncakeTransport:
                 "may still be under way",
                 quiescent=False,
             )
-
-    def _live_engine(self) -> Any:
-        if self._engine is None:
-            raise TransferError(f"transport {self._session_id} is closed", quiescent=True)
-        if os.getpid() != self._process:
-            raise TransferError(
-                f"transport {self._session_id} was made in process {self._process} and cannot be "
-                f"used after a fork, here in {os.getpid()}",
-                quiescent=True,
-            )
-        return self._engine
 
 
 def load_engine_class() -> Any:
@@ -180,10 +175,6 @@ def load_engine_class() -> Any:
             f"{_DEBIAN_PACKAGES}: run 'make system-deps'. The CUDA build also needs an NVIDIA "
             "driver; without one install 'kvreshard[mooncake-cpu]' instead"
         ) from error
-
-
-def _new_engine() -> Any:
-    return load_engine_class()()
 
 
 def _check(code: int, action: str) -> None:

@@ -22,6 +22,7 @@ from kvreshard.demo_ranks import CaseOutcome, ConsumerOutcome, run_before_the_fi
 from kvreshard.generated.planner import head_count
 from kvreshard.models import MODELS
 from kvreshard.runtime.receipts import ByteAccount
+from kvreshard.runtime.transport.in_process import InProcessTransport
 
 if TYPE_CHECKING:
     from kvreshard.demo_case import Case
@@ -147,7 +148,7 @@ def test_the_map_of_heads() -> None:
 # What it fails on
 
 
-class WrongBlock(demo_ranks.InProcessTransport):
+class WrongBlock(InProcessTransport):
     """Writes each block where another one belongs."""
 
     def write(self, session_id: str, descriptors: Descriptors) -> None:
@@ -165,7 +166,7 @@ def test_a_wrong_byte_fails_the_demo_and_is_traced(monkeypatch: pytest.MonkeyPat
     assert "of the request, head 0 token 0 byte 0" in text
 
 
-class Idle(demo_ranks.InProcessTransport):
+class Idle(InProcessTransport):
     """Reports success and writes nothing."""
 
     def write(self, session_id: str, descriptors: Descriptors) -> None:
@@ -222,7 +223,7 @@ def test_no_case_is_not_right() -> None:
 
 
 def test_a_block_of_others_that_changed_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Outside(demo_ranks.InProcessTransport):
+    class Outside(InProcessTransport):
         def write(self, session_id: str, descriptors: Descriptors) -> None:
             super().write(session_id, descriptors)
             last = int(descriptors.destination.argmax())

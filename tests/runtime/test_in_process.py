@@ -37,7 +37,8 @@ def registered(size: int, fabric: Fabric) -> tuple[InProcessTransport, torch.Ten
 def test_a_descriptor_is_inside_exactly_when_all_its_bytes_are_in_one_range(
     ranges: list[tuple[int, int]], asked: list[tuple[int, int]], base: int
 ) -> None:
-    table, held = RangeTable(), []
+    table = RangeTable()
+    held: list[tuple[int, int]] = []
     for address, length in ranges:
         taken = {at for start, size in held for at in range(start, start + size)}
         if taken & set(range(address, address + length)):

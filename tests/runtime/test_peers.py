@@ -547,18 +547,12 @@ def test_a_failed_batch_holds_its_source_blocks_until_the_engine_is_gone() -> No
         assert str(raised.value) == (
             "source block 2 is held: a failed write of request 'request-a' may still read it"
         )
-        assert consumer.held_destination_blocks()
-        for message in producer.close():
-            consumer.settle(message)
+        producer.close()
         assert producer.held_source_blocks() == {}
+    # Bytes may wait in a socket: only the consumer's own engine knows when nothing lands.
+    assert consumer.held_destination_blocks() == {REQUEST: tuple(DESTINATION)}
+    consumer.close()
     assert consumer.held_destination_blocks() == {}
-
-
-def test_closing_the_consumer_ends_its_holds() -> None:
-    ranks = make_ranks(4, 8, 1, producer_transport=FailingTransport)
-    run(ranks, DESTINATION)
-    ranks.consumers[0].close()
-    assert ranks.consumers[0].held_destination_blocks() == {}
 
 
 class LyingTransport(InProcessTransport):
