@@ -194,6 +194,65 @@ def test_every_return_code_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     transport.close()
 
 
+class SlowEngine(ScriptedEngine):
+    """Counts the writes under way per session; each waits until the test lets it go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = threading.Lock()
+        self.under_way: dict[str, int] = {}
+        self.most: dict[str, int] = {}
+        self.started = threading.Semaphore(0)
+        self.go = threading.Event()
+        self.sizes: list[int] = []
+
+    def batch_transfer_sync_write(
+        self, session: str, source: list[int], destination: list[int], length: list[int]
+    ) -> int:
+        assert len(source) == len(destination) == len(length)
+        with self.lock:
+            self.sizes.append(len(source))
+            self.under_way[session] = self.under_way.get(session, 0) + 1
+            self.most[session] = max(self.most.get(session, 0), self.under_way[session])
+        self.started.release()
+        assert self.go.wait(TIMEOUT_S)
+        with self.lock:
+            self.under_way[session] -= 1
+        return 0
+
+
+def test_one_writer_per_peer_and_close_waits_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = SlowEngine()
+    monkeypatch.setattr(mooncake, "load_engine_class", lambda: lambda: engine)
+    transport = MooncakeTransport()
+    transport.register(1000, 4000, None)
+    many = descriptors(*[(1000 + at, 9000 + at, 1) for at in range(MAX_BATCH + 1)])
+    writers = [
+        threading.Thread(target=transport.write, args=(session, many))
+        for session in ["a", "a", "b", "b"]
+    ]
+    for writer in writers:
+        writer.start()
+    for _ in range(2):
+        assert engine.started.acquire(timeout=TIMEOUT_S), "two peers are written to at once"
+    closed = threading.Event()
+
+    def close() -> None:
+        transport.close()
+        closed.set()
+
+    closer = threading.Thread(target=close)
+    closer.start()
+    assert not closed.wait(0.2)
+    engine.go.set()
+    for thread in [*writers, closer]:
+        thread.join()
+    assert engine.most == {"a": 1, "b": 1}
+    assert sorted(engine.sizes) == [1] * 4 + [MAX_BATCH] * 4
+    with pytest.raises(TransferError, match="is closed"):
+        transport.write("a", many)
+
+
 # What is missing is said
 
 

@@ -89,6 +89,21 @@ def test_receipts_that_meet_cover_the_request() -> None:
     assert held.gap() == ""
 
 
+def test_a_plan_of_another_size_is_never_ready() -> None:
+    held = RequestReceipts(
+        request_id="r",
+        consumer=CONSUMER,
+        regions=[region("layers.0")],
+        blocks=BLOCKS,
+        producers=frozenset({0}),
+        planned_bytes=len(BLOCKS) * HEADS * PER_HEAD - 1,
+        with_digests=False,
+    )
+    held.add(receipt(0, write(0, 0, 4)))
+    assert held.gap() == ""
+    assert not held.is_covered
+
+
 def test_a_lost_receipt_leaves_the_request_waiting() -> None:
     held = request({0, 2})
     held.add(receipt(0, *both(0, 4)))
