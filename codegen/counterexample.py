@@ -26,7 +26,7 @@ def smallest_difference(made: Formula, emitted: z3.ExprRef, defined: list[Truth]
     Args:
         made: the formula.
         emitted: what the emitted function computes, over the same parameters.
-        defined: what makes every division of the formula defined.
+        defined: that every divisor of the formula is at least 1.
     """
     legal = [
         hypothesis.condition

@@ -23,7 +23,6 @@ from kvreshard.codegen.evidence import (
     Ledger,
     demand_proof,
     invariants_proved,
-    row_counts,
 )
 from kvreshard.codegen.printer import (
     INDENT,
@@ -156,7 +155,6 @@ def _docstring(made: Formula, ledger: Ledger) -> list[str]:
     invariants = invariants_proved(ledger, made.name)
     if invariants:
         lines += _labelled("Invariants proved", f"{', '.join(invariants)}.")
-    lines += _labelled("Rows in the ledger", f"{', '.join(row_counts(ledger, made.name))}.")
     return [*lines, f'{INDENT}"""']
 
 

@@ -66,12 +66,6 @@ def invariants_proved(ledger: Ledger, name: str) -> list[str]:
     return list(dict.fromkeys(row["invariant"] for row in rows if row["kind"] == "invariant"))
 
 
-def row_counts(ledger: Ledger, name: str) -> list[str]:
-    """Return how many rows of each kind speak of a formula: `9 invariant`, `4 lemma`."""
-    kinds = [row["kind"] for row in _rows(ledger, name)]
-    return [f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)]
-
-
 def _rows(ledger: Ledger, name: str) -> list[Row]:
     return [row for row in ledger["obligations"] if name in row["formulas"]]
 

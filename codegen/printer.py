@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Print z3 expressions as Python.
 
-Only what formulas are made of is printed: integers, the four operations that Python and z3 share
-where divisions are defined, comparisons, truth functions, conditionals and applications of
+Only what formulas are made of is printed: integers, the operations that Python and z3 share where
+the divisors are at least 1, comparisons, truth functions, conditionals and applications of
 formulas. Anything else is an `UnprintableError`, so that nothing is printed by guess.
 
 The layout is the one that the formatter of the emitted file gives, so that formatting it changes

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # DO NOT EDIT. Written by `make generate` from the formulas in spec/.
 #
-# spec:   sha256 61412cd6892c3eeaae10556270737f6958d71d768e51a45a89002992e27569a7
-# ledger: sha256 44b98400c1176c13eeb0f103e3e33712dc654eae1cb62adb415b4be3a1792492
+# spec:   sha256 10f4f41e44495ce36db0a9ef5c5fe2b67ac8e0f9c69945e3e1e698c90ec389fb
+# ledger: sha256 36c871136d4686b3dcca9c36ee4d4dceed63c6a76ee7199063f3104e2fddc160
 # solver: none (a test's ledger: nothing is proved)
 #
 # A copy of this file can be checked with `kvreshard verify-vendored FILE`.
@@ -40,8 +40,6 @@ elected_ordinal [ordinal]: e, which of the producer ranks that hold a head sends
 head [head]: h, a head of the model. Legal: 0 <= head < total_num_kv_heads.
 ordinal [ordinal]: one of the ranks that hold the same heads. Legal: 0 <= ordinal <
     replica_count(total_num_kv_heads, tp_size).
-sender_index [index]: position in the list of the ranks that send to a consumer. Legal:
-    at least 0.
 producer_region_bytes [bytes]: length of the producer's region, per block, without
     padding. Legal: any integer; the length check decides.
 consumer_region_bytes [bytes]: length of the consumer's region, per block, without
@@ -64,7 +62,6 @@ elected_ordinal_is_in_range: elected_ordinal >= 0 and elected_ordinal <
 head_is_in_range: head >= 0 and head < total_num_kv_heads
 ordinal_is_in_range: ordinal >= 0 and ordinal < replica_count(total_num_kv_heads,
     tp_size)
-sender_index_is_not_negative: sender_index >= 0
 """
 
 from __future__ import annotations
@@ -98,7 +95,6 @@ def group_is_legal(total_num_kv_heads: int, tp_size: int) -> bool:
         only_a_holder_of_the_head_sends_it,
         producers_and_consumers_agree_on_their_peers,
         the_length_check_accepts_exactly_the_plannable_regions.
-    Rows in the ledger: 8 invariant, 1 definedness.
     """
     # spec: (or (= (mod total_num_kv_heads tp_size) 0) (= (mod tp_size
     #     total_num_kv_heads) 0))
@@ -118,10 +114,27 @@ def head_count(total_num_kv_heads: int, tp_size: int) -> int:
         only_a_holder_of_the_head_sends_it,
         producers_and_consumers_agree_on_their_peers,
         the_length_check_accepts_exactly_the_plannable_regions.
-    Rows in the ledger: 8 invariant, 1 definedness.
     """
     # spec: (max (div total_num_kv_heads tp_size) 1)
     return max(total_num_kv_heads // tp_size, 1)
+
+
+def replica_count(total_num_kv_heads: int, tp_size: int) -> int:
+    """Ranks of the group that hold the same heads; they are consecutive.
+
+    Takes: total_num_kv_heads (heads), tp_size (ranks).
+    Returns: ranks.
+    Assumes: total_num_kv_heads_is_positive, tp_size_is_positive, group_is_legal.
+    Invariants proved: every_consumer_head_is_covered_exactly_once,
+        no_two_writes_overlap, every_read_is_inside_the_producer_block,
+        every_write_is_inside_the_consumer_block,
+        every_written_byte_holds_the_same_head_token_and_position,
+        only_a_holder_of_the_head_sends_it,
+        producers_and_consumers_agree_on_their_peers,
+        the_length_check_accepts_exactly_the_plannable_regions.
+    """
+    # spec: (max (div tp_size total_num_kv_heads) 1)
+    return max(tp_size // total_num_kv_heads, 1)
 
 
 def pair_is_divisible(producer_tp_size: int, consumer_tp_size: int) -> bool:
@@ -138,7 +151,6 @@ def pair_is_divisible(producer_tp_size: int, consumer_tp_size: int) -> bool:
         only_a_holder_of_the_head_sends_it,
         producers_and_consumers_agree_on_their_peers,
         the_length_check_accepts_exactly_the_plannable_regions.
-    Rows in the ledger: 8 invariant, 1 definedness.
     """
     # spec: (or (= (mod producer_tp_size consumer_tp_size) 0) (= (mod consumer_tp_size
     #     producer_tp_size) 0))
@@ -146,25 +158,6 @@ def pair_is_divisible(producer_tp_size: int, consumer_tp_size: int) -> bool:
         producer_tp_size % consumer_tp_size == 0
         or consumer_tp_size % producer_tp_size == 0
     )
-
-
-def replica_count(total_num_kv_heads: int, tp_size: int) -> int:
-    """Ranks of the group that hold the same heads; they are consecutive.
-
-    Takes: total_num_kv_heads (heads), tp_size (ranks).
-    Returns: ranks.
-    Assumes: total_num_kv_heads_is_positive, tp_size_is_positive, group_is_legal.
-    Invariants proved: every_consumer_head_is_covered_exactly_once,
-        no_two_writes_overlap, every_read_is_inside_the_producer_block,
-        every_write_is_inside_the_consumer_block,
-        every_written_byte_holds_the_same_head_token_and_position,
-        only_a_holder_of_the_head_sends_it,
-        producers_and_consumers_agree_on_their_peers,
-        the_length_check_accepts_exactly_the_plannable_regions.
-    Rows in the ledger: 8 invariant, 1 definedness.
-    """
-    # spec: (max (div tp_size total_num_kv_heads) 1)
-    return max(tp_size // total_num_kv_heads, 1)
 
 
 def replica_ordinal(total_num_kv_heads: int, tp_size: int, tp_rank: int) -> int:
@@ -181,7 +174,6 @@ def replica_ordinal(total_num_kv_heads: int, tp_size: int, tp_rank: int) -> int:
         only_a_holder_of_the_head_sends_it,
         producers_and_consumers_agree_on_their_peers,
         the_length_check_accepts_exactly_the_plannable_regions.
-    Rows in the ledger: 8 invariant, 1 definedness.
     """
     # spec: (mod tp_rank (replica_count total_num_kv_heads tp_size))
     return tp_rank % replica_count(total_num_kv_heads, tp_size)
@@ -201,7 +193,6 @@ def first_head(total_num_kv_heads: int, tp_size: int, tp_rank: int) -> int:
         only_a_holder_of_the_head_sends_it,
         producers_and_consumers_agree_on_their_peers,
         the_length_check_accepts_exactly_the_plannable_regions.
-    Rows in the ledger: 8 invariant, 1 definedness.
     """
     # spec: (div (* tp_rank total_num_kv_heads) tp_size)
     return tp_rank * total_num_kv_heads // tp_size
@@ -230,7 +221,6 @@ def overlap_start(
         only_a_holder_of_the_head_sends_it,
         producers_and_consumers_agree_on_their_peers,
         the_length_check_accepts_exactly_the_plannable_regions.
-    Rows in the ledger: 8 invariant, 1 definedness.
     """
     # spec: (max (first_head total_num_kv_heads producer_tp_size producer_tp_rank)
     #     (first_head total_num_kv_heads consumer_tp_size consumer_tp_rank))
@@ -266,7 +256,6 @@ def overlap_end(
         only_a_holder_of_the_head_sends_it,
         producers_and_consumers_agree_on_their_peers,
         the_length_check_accepts_exactly_the_plannable_regions.
-    Rows in the ledger: 8 invariant, 1 definedness.
     """
     # spec: (min (+ (first_head total_num_kv_heads producer_tp_size producer_tp_rank)
     #     (head_count total_num_kv_heads producer_tp_size)) (+ (first_head
@@ -312,7 +301,6 @@ def sends(
         only_a_holder_of_the_head_sends_it,
         producers_and_consumers_agree_on_their_peers,
         the_length_check_accepts_exactly_the_plannable_regions.
-    Rows in the ledger: 8 invariant, 1 definedness.
     """
     # spec: (and (= (replica_ordinal total_num_kv_heads producer_tp_size
     #     producer_tp_rank) elected_ordinal) (< (overlap_start total_num_kv_heads
@@ -365,7 +353,6 @@ def src_head_offset(
         only_a_holder_of_the_head_sends_it,
         producers_and_consumers_agree_on_their_peers,
         the_length_check_accepts_exactly_the_plannable_regions.
-    Rows in the ledger: 8 invariant, 1 definedness.
     """
     # spec: (- (overlap_start total_num_kv_heads producer_tp_size producer_tp_rank
     #     consumer_tp_size consumer_tp_rank) (first_head total_num_kv_heads
@@ -406,7 +393,6 @@ def dst_head_offset(
         only_a_holder_of_the_head_sends_it,
         producers_and_consumers_agree_on_their_peers,
         the_length_check_accepts_exactly_the_plannable_regions.
-    Rows in the ledger: 8 invariant, 1 definedness.
     """
     # spec: (- (overlap_start total_num_kv_heads producer_tp_size producer_tp_rank
     #     consumer_tp_size consumer_tp_rank) (first_head total_num_kv_heads
@@ -447,7 +433,6 @@ def copied_head_count(
         only_a_holder_of_the_head_sends_it,
         producers_and_consumers_agree_on_their_peers,
         the_length_check_accepts_exactly_the_plannable_regions.
-    Rows in the ledger: 8 invariant, 1 definedness.
     """
     # spec: (- (overlap_end total_num_kv_heads producer_tp_size producer_tp_rank
     #     consumer_tp_size consumer_tp_rank) (overlap_start total_num_kv_heads
@@ -469,46 +454,6 @@ def copied_head_count(
     return overlap_end_value - overlap_start_value
 
 
-def sender_count(
-    total_num_kv_heads: int,
-    producer_tp_size: int,
-    consumer_tp_size: int,
-    consumer_tp_rank: int,
-) -> int:
-    """Producer ranks that send to the consumer rank.
-
-    Takes: total_num_kv_heads (heads), producer_tp_size (ranks), consumer_tp_size
-        (ranks), consumer_tp_rank (rank).
-    Returns: ranks.
-    Assumes: total_num_kv_heads_is_positive, producer_tp_size_is_positive,
-        producer_group_is_legal, consumer_tp_size_is_positive, consumer_group_is_legal,
-        consumer_rank_is_in_range.
-    Invariants proved: every_consumer_head_is_covered_exactly_once,
-        no_two_writes_overlap, every_read_is_inside_the_producer_block,
-        every_write_is_inside_the_consumer_block,
-        every_written_byte_holds_the_same_head_token_and_position,
-        only_a_holder_of_the_head_sends_it,
-        producers_and_consumers_agree_on_their_peers,
-        the_length_check_accepts_exactly_the_plannable_regions.
-    Rows in the ledger: 8 invariant, 1 definedness.
-    """
-    # spec: (+ (- (div (- (+ (first_head total_num_kv_heads consumer_tp_size
-    #     consumer_tp_rank) (head_count total_num_kv_heads consumer_tp_size)) 1)
-    #     (head_count total_num_kv_heads producer_tp_size)) (div (first_head
-    #     total_num_kv_heads consumer_tp_size consumer_tp_rank) (head_count
-    #     total_num_kv_heads producer_tp_size))) 1)
-    consumer_first_head = first_head(
-        total_num_kv_heads, consumer_tp_size, consumer_tp_rank
-    )
-    consumer_head_count = head_count(total_num_kv_heads, consumer_tp_size)
-    producer_head_count = head_count(total_num_kv_heads, producer_tp_size)
-    return (
-        (consumer_first_head + consumer_head_count - 1) // producer_head_count
-        - consumer_first_head // producer_head_count
-        + 1
-    )
-
-
 def owner(total_num_kv_heads: int, tp_size: int, head: int, ordinal: int) -> int:
     """Rank that holds the head and has the ordinal among those that do.
 
@@ -523,7 +468,6 @@ def owner(total_num_kv_heads: int, tp_size: int, head: int, ordinal: int) -> int
         only_a_holder_of_the_head_sends_it,
         producers_and_consumers_agree_on_their_peers,
         the_length_check_accepts_exactly_the_plannable_regions.
-    Rows in the ledger: 8 invariant, 1 definedness.
     """
     # spec: (+ (* (div head (head_count total_num_kv_heads tp_size)) (replica_count
     #     total_num_kv_heads tp_size)) ordinal)
@@ -532,24 +476,23 @@ def owner(total_num_kv_heads: int, tp_size: int, head: int, ordinal: int) -> int
     return head // head_count_value * replica_count_value + ordinal
 
 
-def nth_sender(
+def first_sender(
     total_num_kv_heads: int,
     producer_tp_size: int,
     consumer_tp_size: int,
     consumer_tp_rank: int,
     elected_ordinal: int,
-    sender_index: int,
 ) -> int:
-    """Producer rank at a position, from 0, of the sorted list of those that send to d.
+    """Lowest producer rank that sends to the consumer rank.
+
+    The others follow at a distance of `replica_count` ranks, up to `last_sender`.
 
     Takes: total_num_kv_heads (heads), producer_tp_size (ranks), consumer_tp_size
-        (ranks), consumer_tp_rank (rank), elected_ordinal (ordinal), sender_index
-        (index).
+        (ranks), consumer_tp_rank (rank), elected_ordinal (ordinal).
     Returns: a rank.
     Assumes: total_num_kv_heads_is_positive, producer_tp_size_is_positive,
         producer_group_is_legal, consumer_tp_size_is_positive, consumer_group_is_legal,
-        consumer_rank_is_in_range, elected_ordinal_is_in_range,
-        sender_index_is_not_negative.
+        consumer_rank_is_in_range, elected_ordinal_is_in_range.
     Invariants proved: every_consumer_head_is_covered_exactly_once,
         no_two_writes_overlap, every_read_is_inside_the_producer_block,
         every_write_is_inside_the_consumer_block,
@@ -557,19 +500,53 @@ def nth_sender(
         only_a_holder_of_the_head_sends_it,
         producers_and_consumers_agree_on_their_peers,
         the_length_check_accepts_exactly_the_plannable_regions.
-    Rows in the ledger: 8 invariant, 1 definedness.
     """
-    # spec: (+ (owner total_num_kv_heads producer_tp_size (first_head total_num_kv_heads
-    #     consumer_tp_size consumer_tp_rank) elected_ordinal) (* sender_index
-    #     (replica_count total_num_kv_heads producer_tp_size)))
+    # spec: (owner total_num_kv_heads producer_tp_size (first_head total_num_kv_heads
+    #     consumer_tp_size consumer_tp_rank) elected_ordinal)
     consumer_first_head = first_head(
         total_num_kv_heads, consumer_tp_size, consumer_tp_rank
     )
-    owner_value = owner(
+    return owner(
         total_num_kv_heads, producer_tp_size, consumer_first_head, elected_ordinal
     )
-    producer_replica_count = replica_count(total_num_kv_heads, producer_tp_size)
-    return owner_value + sender_index * producer_replica_count
+
+
+def last_sender(
+    total_num_kv_heads: int,
+    producer_tp_size: int,
+    consumer_tp_size: int,
+    consumer_tp_rank: int,
+    elected_ordinal: int,
+) -> int:
+    """Highest producer rank that sends to the consumer rank.
+
+    Takes: total_num_kv_heads (heads), producer_tp_size (ranks), consumer_tp_size
+        (ranks), consumer_tp_rank (rank), elected_ordinal (ordinal).
+    Returns: a rank.
+    Assumes: total_num_kv_heads_is_positive, producer_tp_size_is_positive,
+        producer_group_is_legal, consumer_tp_size_is_positive, consumer_group_is_legal,
+        consumer_rank_is_in_range, elected_ordinal_is_in_range.
+    Invariants proved: every_consumer_head_is_covered_exactly_once,
+        no_two_writes_overlap, every_read_is_inside_the_producer_block,
+        every_write_is_inside_the_consumer_block,
+        every_written_byte_holds_the_same_head_token_and_position,
+        only_a_holder_of_the_head_sends_it,
+        producers_and_consumers_agree_on_their_peers,
+        the_length_check_accepts_exactly_the_plannable_regions.
+    """
+    # spec: (owner total_num_kv_heads producer_tp_size (- (+ (first_head
+    #     total_num_kv_heads consumer_tp_size consumer_tp_rank) (head_count
+    #     total_num_kv_heads consumer_tp_size)) 1) elected_ordinal)
+    consumer_first_head = first_head(
+        total_num_kv_heads, consumer_tp_size, consumer_tp_rank
+    )
+    consumer_head_count = head_count(total_num_kv_heads, consumer_tp_size)
+    return owner(
+        total_num_kv_heads,
+        producer_tp_size,
+        consumer_first_head + consumer_head_count - 1,
+        elected_ordinal,
+    )
 
 
 def first_receiver_candidate(
@@ -593,7 +570,6 @@ def first_receiver_candidate(
         only_a_holder_of_the_head_sends_it,
         producers_and_consumers_agree_on_their_peers,
         the_length_check_accepts_exactly_the_plannable_regions.
-    Rows in the ledger: 8 invariant, 1 definedness.
     """
     # spec: (owner total_num_kv_heads consumer_tp_size (first_head total_num_kv_heads
     #     producer_tp_size producer_tp_rank) 0)
@@ -624,7 +600,6 @@ def last_receiver_candidate(
         only_a_holder_of_the_head_sends_it,
         producers_and_consumers_agree_on_their_peers,
         the_length_check_accepts_exactly_the_plannable_regions.
-    Rows in the ledger: 8 invariant, 1 definedness.
     """
     # spec: (owner total_num_kv_heads consumer_tp_size (- (+ (first_head
     #     total_num_kv_heads producer_tp_size producer_tp_rank) (head_count
@@ -667,7 +642,6 @@ def region_lengths_match(
         only_a_holder_of_the_head_sends_it,
         producers_and_consumers_agree_on_their_peers,
         the_length_check_accepts_exactly_the_plannable_regions.
-    Rows in the ledger: 8 invariant, 1 definedness.
     """
     # spec: (and (>= producer_region_bytes 1) (>= consumer_region_bytes 1) (= (mod
     #     producer_region_bytes (head_count total_num_kv_heads producer_tp_size)) 0) (=
@@ -705,7 +679,6 @@ def elect_lowest(
         only_a_holder_of_the_head_sends_it,
         producers_and_consumers_agree_on_their_peers,
         the_length_check_accepts_exactly_the_plannable_regions.
-    Rows in the ledger: 8 invariant.
     """
     # spec: 0
     return 0
@@ -732,7 +705,6 @@ def elect_spread(
         only_a_holder_of_the_head_sends_it,
         producers_and_consumers_agree_on_their_peers,
         the_length_check_accepts_exactly_the_plannable_regions.
-    Rows in the ledger: 8 invariant, 1 definedness.
     """
     # spec: (mod consumer_tp_rank (replica_count total_num_kv_heads producer_tp_size))
     return consumer_tp_rank % replica_count(total_num_kv_heads, producer_tp_size)
@@ -759,7 +731,6 @@ def elect_paired(
         only_a_holder_of_the_head_sends_it,
         producers_and_consumers_agree_on_their_peers,
         the_length_check_accepts_exactly_the_plannable_regions.
-    Rows in the ledger: 8 invariant, 1 definedness.
     """
     # spec: (mod (div (* consumer_tp_rank producer_tp_size) consumer_tp_size)
     #     (replica_count total_num_kv_heads producer_tp_size))
@@ -852,11 +823,9 @@ def expected_senders(
         election, "producer_tp_size", producers, "consumer_tp_size", consumers
     )
     ordinal = _ELECTIONS[election](heads, producers, consumers, consumer)
-    count = sender_count(heads, producers, consumers, consumer)
-    return tuple(
-        nth_sender(heads, producers, consumers, consumer, ordinal, position)
-        for position in range(count)
-    )
+    first = first_sender(heads, producers, consumers, consumer, ordinal)
+    last = last_sender(heads, producers, consumers, consumer, ordinal)
+    return tuple(range(first, last + 1, replica_count(heads, producers)))
 
 
 def expected_receivers(
