@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line. Each command imports what it needs, so that one works without the others."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import click
+from rich.console import Console
+
+from kvreshard.demo import demo
+
+HOLDS, FAILED, USAGE, NOT_DECIDED = 0, 1, 2, 3
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="kvreshard")
+def main() -> None:
+    """Prove, emit, check and run the plans that move a KV cache between TP groups.
+
+    Exit codes: 0 it holds, 1 it does not, 2 wrong usage, 3 not decided.
+    """
+
+
+main.add_command(demo)
+
+
+def _needs_prove(module: str) -> ModuleType:
+    """Import a module of the proof side, or say which extra it needs."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name in {"z3", "jinja2"}:
+            raise click.ClickException(
+                f"this needs {error.name}, which comes with the extra `prove`: "
+                "pip install 'kvreshard[prove]', or `make prove` in a checkout"
+            ) from error
+        raise
+
+
+@main.command()
+@click.option("--filter", "wanted", default="", help="Only obligations whose name holds this text.")
+@click.option("--no-cache", is_flag=True, help="Ask the solver everything again.")
+@click.option("--json", "as_json", is_flag=True, help="Print the ledger as JSON, nothing else.")
+@click.option(
+    "--smt2",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write each obligation as SMT-LIB into this folder and prove nothing.",
+)
+@click.option("--jobs", type=click.IntRange(1), help="Solver processes; by default one per core.")
+def prove(wanted: str, no_cache: bool, as_json: bool, smt2: Path | None, jobs: int | None) -> None:
+    """Prove the specification and write proofs/ledger.json.
+
+    A run with --filter writes no ledger.
+    """
+    proving = _needs_prove("kvreshard.proofs.command")
+    if smt2 is not None:
+        count = proving.export(smt2, wanted)
+        click.echo(f"{count} obligations written to {smt2}")
+        sys.exit(HOLDS if count else FAILED)
+    console = Console(stderr=as_json)
+    run = proving.prove_all(
+        console, wanted=wanted, use_cache=not no_cache, jobs=jobs or os.cpu_count() or 1
+    )
+    if as_json:
+        click.echo(json.dumps(run.ledger, indent=1))
+    sys.exit(run.exit_code)
+
+
+@main.command()
+def generate() -> None:
+    """Emit generated/ from the specification. Refused where the ledger lacks a proof."""
+    emit = _needs_prove("kvreshard.codegen.emit")
+    try:
+        written = emit.write_generated()
+    except emit.EmissionRefused as refused:
+        raise click.ClickException(str(refused)) from refused
+    for path in written:
+        click.echo(f"written: {path.name}")
+
+
+@main.command()
+@click.option("--enumerate-to", default=16, show_default=True, type=click.IntRange(1))
+def check(enumerate_to: int) -> None:
+    """Check generated/ as it lies: translation, freshness, and every small case by running it."""
+    checking = _needs_prove("kvreshard.codegen.check")
+    console = Console()
+    complaints = checking.check_generated(console, enumerate_to)
+    for complaint in complaints:
+        console.print(complaint, style="bold red", highlight=False)
+    sys.exit(FAILED if complaints else HOLDS)
+
+
+@main.command("verify-vendored")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+def verify_vendored(file: Path) -> None:
+    """Say whether a copy of the planner module is the emitted text, and for which spec."""
+    result = importlib.import_module("kvreshard.codegen.freshness").verify_vendored(file)
+    click.echo(str(result))
+    sys.exit(HOLDS if result.matches else FAILED)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers kept between runs, by content: solver version, SMT-LIB text, seeds, limit and road."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+from kvreshard.proofs.question import Question
+from kvreshard.proofs.solve import Answer, solver_version
+
+
+def default_directory() -> Path:
+    """Return the cache directory: `KVRESHARD_CACHE`, or a folder in the user's cache."""
+    chosen = os.environ.get("KVRESHARD_CACHE")
+    if chosen:
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "kvreshard" / "proofs"
+
+
+class Cache:
+    """Answers on disk, one file each. `unknown` is kept too: the limit is part of the key."""
+
+    def __init__(self, directory: Path | None) -> None:
+        """Use a directory, or nothing at all where it is None."""
+        self._directory = directory
+        self._version = solver_version()
+
+    def find(self, question: Question) -> Answer | None:
+        """Return the answer kept for a question, or None. A file that is not one is ignored."""
+        path = self._path(question)
+        if path is None:
+            return None
+        try:
+            return Answer(**json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def keep(self, question: Question, answer: Answer) -> None:
+        """Keep an answer. The file appears whole or not at all."""
+        path = self._path(question)
+        if path is None:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(f".{os.getpid()}.part")
+        draft.write_text(json.dumps(asdict(answer)), encoding="utf-8")
+        draft.replace(path)
+
+    def _path(self, question: Question) -> Path | None:
+        if self._directory is None:
+            return None
+        key = question.key(self._version)
+        return self._directory / key[:2] / f"{key[2:]}.json"

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run a formula of the specification in plain Python, with Python's own `//` and `%`.
+
+This neither uses the solver nor the printer of the code generator, so a counterexample replayed
+with it rests on neither.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+
+import z3
+
+from kvreshard.spec.formula import FORMULAS, Formula
+
+Value = int | bool
+_Step = Callable[[Mapping[str, int]], Value]
+
+
+def _all(*values: Value) -> bool:
+    return all(values)
+
+
+def _any(*values: Value) -> bool:
+    return any(values)
+
+
+_OPERATORS: dict[int, Callable[..., Value]] = {
+    z3.Z3_OP_ADD: lambda *values: sum(values),
+    z3.Z3_OP_SUB: operator.sub,
+    z3.Z3_OP_MUL: lambda *values: math.prod(values),
+    z3.Z3_OP_UMINUS: operator.neg,
+    z3.Z3_OP_IDIV: operator.floordiv,
+    z3.Z3_OP_MOD: operator.mod,
+    z3.Z3_OP_EQ: operator.eq,
+    z3.Z3_OP_LE: operator.le,
+    z3.Z3_OP_LT: operator.lt,
+    z3.Z3_OP_GE: operator.ge,
+    z3.Z3_OP_GT: operator.gt,
+    z3.Z3_OP_NOT: operator.not_,
+    z3.Z3_OP_AND: _all,
+    z3.Z3_OP_OR: _any,
+    z3.Z3_OP_TRUE: lambda: True,
+    z3.Z3_OP_FALSE: lambda: False,
+}
+
+
+def executable(formula: Formula) -> Callable[..., Value]:
+    """Return a Python function of the formula's parameters, in their order."""
+    step = _compile(formula.body)
+    names = formula.parameter_names
+
+    def run(*arguments: int) -> Value:
+        return step(dict(zip(names, arguments, strict=True)))
+
+    return run
+
+
+def _compile(expression: z3.ExprRef) -> _Step:
+    if z3.is_int_value(expression):
+        constant = expression.as_long()
+        return lambda _: constant
+    name = expression.decl().name()
+    steps = [_compile(child) for child in expression.children()]
+    if name in FORMULAS:
+        callee = executable(FORMULAS[name])
+        return lambda values: callee(*[step(values) for step in steps])
+    if z3.is_const(expression) and expression.decl().kind() == z3.Z3_OP_UNINTERPRETED:
+        return lambda values: values[name]
+    if z3.is_app_of(expression, z3.Z3_OP_ITE):
+        test, then, otherwise = steps
+        return lambda values: then(values) if test(values) else otherwise(values)
+    apply = _OPERATORS.get(expression.decl().kind())
+    if apply is None:
+        raise ValueError(f"{name} has no meaning in Python here: {expression}")
+    return lambda values: apply(*[step(values) for step in steps])

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a person reads after a proof run: the funnel, the invariants, and what failed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from kvreshard.proofs.counterexample import SEARCHED_TO, Counterexample
+from kvreshard.proofs.run import Verdict
+from kvreshard.proofs.story import tell
+from kvreshard.spec.election import POLICIES
+from kvreshard.spec.invariants import INVARIANTS, NOT_YET_STATED
+from kvreshard.spec.regimes import IMPOSSIBLE_REGIMES
+
+
+def print_invariants(console: Console, verdicts: Sequence[Verdict]) -> None:
+    """Print, for each invariant, how many of its obligations are proved in each scope."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("invariant")
+    table.add_column("unbounded", justify="right")
+    table.add_column("bounded", justify="right")
+    for name in INVARIANTS:
+        rows = [verdict for verdict in verdicts if verdict.obligation.invariant == name]
+        if rows:
+            table.add_row(name, _share(rows, "unbounded"), _share(rows, "bounded"))
+    if table.row_count:
+        console.print(table)
+
+
+def print_funnel(console: Console, declared: int, verdicts: Sequence[Verdict]) -> None:
+    """Print exclusions first, then how many obligations got how far."""
+    console.print("excluded", style="bold")
+    for regime in IMPOSSIBLE_REGIMES:
+        console.print(f"  regime {regime.name}: cannot occur, which is proved")
+    for policy in POLICIES:
+        if policy.needs_divisible_pair:
+            console.print(f"  election {policy.name}: where no TP size divides the other")
+    for name in NOT_YET_STATED:
+        console.print(f"  invariant {name}: not stated yet")
+    console.print("funnel", style="bold")
+    steps = [
+        ("declared", declared),
+        ("in scope", len(verdicts)),
+        ("non-vacuous", sum(verdict.result != "vacuous" for verdict in verdicts)),
+        ("proved unbounded", _count(verdicts, "proved", "unbounded")),
+        ("proved bounded", _count(verdicts, "proved", "bounded")),
+        ("scenarios satisfied", sum(verdict.result == "satisfied" for verdict in verdicts)),
+        ("refuted or vacuous", sum(v.result in {"refuted", "vacuous"} for v in verdicts)),
+        ("unknown", sum(verdict.result == "unknown" for verdict in verdicts)),
+    ]
+    for label, count in steps:
+        console.print(f"  {label:<20}{count:>5}", highlight=False)
+
+
+def print_failures(console: Console, verdicts: Sequence[Verdict]) -> None:
+    """Print each obligation that is not shown, with its sentence and why."""
+    for verdict in verdicts:
+        if not verdict.holds:
+            item = verdict.obligation
+            console.print(f"{verdict.result}: {item.name}", style="bold red", highlight=False)
+            console.print(f"  {item.sentence}", highlight=False)
+            console.print(f"  {verdict.reason}", highlight=False)
+
+
+def print_counterexamples(console: Console, found: Sequence[Counterexample]) -> None:
+    """Print the smallest failing input of each invariant, or that there is none that small."""
+    if not found:
+        console.print(
+            f"no counterexample with H, P, D up to {SEARCHED_TO}: the formulas may be right and "
+            "the proof not, or they fail only for larger sizes"
+        )
+    for counterexample in found:
+        console.print()
+        console.print(tell(counterexample), highlight=False)
+
+
+def _count(verdicts: Sequence[Verdict], result: str, scope: str) -> int:
+    wanted = Counter((verdict.result, verdict.obligation.scope) for verdict in verdicts)
+    return wanted[result, scope]
+
+
+def _share(verdicts: Sequence[Verdict], scope: str) -> str:
+    rows = [verdict for verdict in verdicts if verdict.obligation.scope == scope]
+    return f"{sum(verdict.holds for verdict in rows)} of {len(rows)}" if rows else "-"

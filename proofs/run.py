@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Put every obligation to the solver, on all cores, and say what came of each."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+
+from kvreshard.proofs.cache import Cache
+from kvreshard.proofs.obligations import Obligation
+from kvreshard.proofs.question import SEEDS, Question, refutation, satisfiability
+from kvreshard.proofs.solve import Answer, answer
+
+HOLDS = frozenset({"proved", "satisfied"})
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of an obligation.
+
+    Attributes:
+        obligation: what was to be shown.
+        result: "proved", "satisfied", "refuted", "unknown" or "vacuous".
+        queries: how many queries were put, over all seeds and fixed values.
+        largest_rlimit: resource units of the dearest query.
+        seconds: solver time on the clock, added up over queries.
+        reason: why it does not hold, in words; empty where it does.
+        cached: whether every answer came from the cache.
+    """
+
+    obligation: Obligation
+    result: str
+    queries: int
+    largest_rlimit: int
+    seconds: float
+    reason: str = ""
+    cached: bool = False
+
+    @property
+    def holds(self) -> bool:
+        """Whether the obligation is shown."""
+        return self.result in HOLDS
+
+
+Progress = Callable[[str, int, int], None]
+
+
+def prove(
+    obligations: Sequence[Obligation],
+    *,
+    jobs: int,
+    cache: Cache,
+    seeds: tuple[int, ...] = SEEDS,
+    progress: Progress = lambda name, done, total: None,
+) -> list[Verdict]:
+    """Return a verdict for each obligation, in their order.
+
+    Args:
+        obligations: what is to be shown.
+        jobs: solver processes to run at once.
+        cache: answers of earlier runs.
+        seeds: solver seeds; a proof has to succeed with each.
+        progress: called with an obligation's name and the questions answered and put so far.
+    """
+    asked = {item.name: _questions(item, seeds) for item in obligations}
+    answers, fresh = _answers(asked, jobs, cache, progress)
+    verdicts = [_verdict(item, asked[item.name], answers, fresh) for item in obligations]
+    return _resting_on_proved_lemmas(verdicts)
+
+
+def _questions(item: Obligation, seeds: tuple[int, ...]) -> list[Question]:
+    refuting = [] if item.kind == "scenario" else refutation(item, seeds)
+    return [satisfiability(item), *refuting]
+
+
+def _answers(
+    asked: dict[str, list[Question]], jobs: int, cache: Cache, progress: Progress
+) -> tuple[dict[Question, Answer], set[Question]]:
+    names: dict[Question, str] = {}
+    for name, questions in asked.items():
+        for question in questions:
+            names.setdefault(question, name)
+    answers = {question: found for question in names if (found := cache.find(question))}
+    # The long ones first, so that no core idles at the end.
+    fresh = sorted(names.keys() - answers.keys(), key=lambda it: (it.road is None, names[it]))
+    done = len(answers)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(max_workers=jobs, mp_context=context) as pool:
+        futures = {pool.submit(answer, question): question for question in fresh}
+        for future in as_completed(futures):
+            question = futures[future]
+            answers[question] = future.result()
+            cache.keep(question, answers[question])
+            done += 1
+            progress(names[question], done, len(names))
+    return answers, set(fresh)
+
+
+def _verdict(
+    item: Obligation,
+    questions: list[Question],
+    answers: dict[Question, Answer],
+    fresh: set[Question],
+) -> Verdict:
+    given = [answers[question] for question in questions]
+    result, reason = _result(item, given[0], given[1:])
+    return Verdict(
+        item,
+        result,
+        sum(one.queries for one in given),
+        max(one.largest_rlimit for one in given),
+        sum(one.seconds for one in given),
+        reason,
+        cached=not fresh.intersection(questions),
+    )
+
+
+def _result(item: Obligation, possible: Answer, failing: list[Answer]) -> tuple[str, str]:
+    """Return the result and the reason. Only "sat" first and "unsat" after is a proof."""
+    if possible.result == "unsat":
+        if item.kind == "scenario":
+            return "refuted", "the situation cannot occur"
+        return "vacuous", "the hypotheses contradict each other"
+    if possible.result != "sat":
+        return "unknown", f"whether the hypotheses can hold: {possible.reason}"
+    if item.kind == "scenario":
+        return "satisfied", ""
+    results = {one.result for one in failing}
+    if "sat" in results:
+        return "refuted", "the solver has a counterexample"
+    if not failing or results != {"unsat"} or not sum(one.queries for one in failing):
+        return "unknown", next((one.reason for one in failing if one.reason), "nothing was asked")
+    return "proved", ""
+
+
+def _resting_on_proved_lemmas(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """Return the verdicts; what rests on a lemma that was not proved is not proved either."""
+    listed = list(verdicts)
+    known = {one.obligation.name: one for one in listed}
+    for index, verdict in enumerate(listed):
+        for name in verdict.obligation.lemmas():
+            lemma = known.get(f"lemma/{name}")
+            if verdict.result == "proved" and (lemma is None or not lemma.holds):
+                state = "is not part of this run" if lemma is None else f"is {lemma.result}"
+                verdict = replace(verdict, result="unknown", reason=f"lemma {name} {state}")
+                listed[index] = known[verdict.obligation.name] = verdict
+    return listed
