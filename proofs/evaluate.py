@@ -48,8 +48,11 @@ _OPERATORS: dict[int, Callable[..., Value]] = {
 
 
 def executable(formula: Formula) -> Callable[..., Value]:
-    """Return a Python function of the formula's parameters, in their order."""
-    step = _compile(formula.body)
+    """Return a Python function of the formula's parameters, in their order.
+
+    The formula is looked up by its name, as those that it applies are.
+    """
+    step = _compile(FORMULAS[formula.name].body)
     names = formula.parameter_names
 
     def run(*arguments: int) -> Value:
