@@ -17,12 +17,12 @@ import jinja2
 import z3
 
 from kvreshard import generated, proofs
-from kvreshard.codegen.canonical import ledger_hash, s_expression, spec_hash
 from kvreshard.codegen.evidence import (
     EmissionRefused,
     Ledger,
     demand_proof,
     invariants_proved,
+    ledger_hash,
 )
 from kvreshard.codegen.printer import (
     INDENT,
@@ -32,6 +32,7 @@ from kvreshard.codegen.printer import (
     print_expression,
 )
 from kvreshard.codegen.selection import RESULT_UNITS, called_by, emitted_formulas
+from kvreshard.spec.canonical import s_expression, spec_hash
 from kvreshard.spec.election import POLICIES
 from kvreshard.spec.invariants import INVARIANTS
 from kvreshard.spec.parameters import PARAMETERS, hypotheses_for

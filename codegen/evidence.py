@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import TYPE_CHECKING, Any
 
 from kvreshard.codegen.selection import divides
@@ -64,6 +66,12 @@ def invariants_proved(ledger: Ledger, name: str) -> list[str]:
     """Return the names of the invariants proved about a formula, in the ledger's order."""
     rows = _rows(ledger, name)
     return list(dict.fromkeys(row["invariant"] for row in rows if row["kind"] == "invariant"))
+
+
+def ledger_hash(ledger: Ledger) -> str:
+    """Return the SHA-256 of a ledger's content, whatever its formatting, in hexadecimal."""
+    text = json.dumps(ledger, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def _rows(ledger: Ledger, name: str) -> list[Row]:

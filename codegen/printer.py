@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 
 import z3
 
+from kvreshard.spec.formula import extremum
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -123,15 +125,6 @@ def is_constant(expression: z3.ExprRef) -> bool:
 def _is_uninterpreted(expression: z3.ExprRef) -> bool:
     """Whether the outermost symbol is one that z3 gives no meaning to."""
     return bool(z3.is_app(expression) and expression.decl().kind() == z3.Z3_OP_UNINTERPRETED)
-
-
-def extremum(condition: z3.ExprRef, then: z3.ExprRef, otherwise: z3.ExprRef) -> str | None:
-    """Return `max` or `min` where the conditional is that of its two branches."""
-    if not (z3.is_ge(condition) or z3.is_le(condition)):
-        return None
-    if not (then.eq(condition.arg(0)) and otherwise.eq(condition.arg(1))):
-        return None
-    return "max" if z3.is_ge(condition) else "min"
 
 
 # From z3 to text. `names` gives the local variable that stands for an expression, by its id.

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Literal
 
 import z3
 
-from kvreshard.codegen.canonical import spec_formulas
 from kvreshard.codegen.counterexample import smallest_difference
 from kvreshard.codegen.lift import Lifted, UnsupportedError, lift_function
 from kvreshard.codegen.module_shape import check_module
 from kvreshard.codegen.selection import called_by, emitted_formulas
+from kvreshard.spec.canonical import spec_formulas
 
 if TYPE_CHECKING:
     from kvreshard.spec.formula import Formula

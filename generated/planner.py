@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # DO NOT EDIT. Written by `make generate` from the formulas in spec/.
 #
-# spec:   sha256 10f4f41e44495ce36db0a9ef5c5fe2b67ac8e0f9c69945e3e1e698c90ec389fb
-# ledger: sha256 36c871136d4686b3dcca9c36ee4d4dceed63c6a76ee7199063f3104e2fddc160
+# spec:   sha256 69acda356182a6520af158296850b369d7e1ba09d2e09dd35ad4978d6919e816
+# ledger: sha256 fb4e3b0547256669661573985889a97913ab255514df11010f31de10d294216b
 # solver: none (a test's ledger: nothing is proved)
 #
 # A copy of this file can be checked with `kvreshard verify-vendored FILE`.

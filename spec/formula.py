@@ -44,6 +44,15 @@ def minimum(left: Integer | int, right: Integer | int) -> Integer:
     return z3.If(left <= right, left, right)
 
 
+def extremum(condition: z3.ExprRef, then: z3.ExprRef, otherwise: z3.ExprRef) -> str | None:
+    """Return `max` or `min` where the conditional is that of its two branches."""
+    if not (z3.is_ge(condition) or z3.is_le(condition)):
+        return None
+    if not (then.eq(condition.arg(0)) and otherwise.eq(condition.arg(1))):
+        return None
+    return "max" if z3.is_ge(condition) else "min"
+
+
 @dataclass(frozen=True, eq=False)
 class Formula:
     """A named integer or truth-valued formula.

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvreshard.codegen.canonical import spec_hash
 from kvreshard.codegen.selection import divides, emitted_formulas
+from kvreshard.spec.canonical import spec_hash
 from kvreshard.spec.invariants import INVARIANTS
 
 

@@ -198,8 +198,8 @@ def test_large_plans_are_what_z3_gives(drawn: tuple[Groups, int, int]) -> None:
             right = (True, *numbers[2:]) if sends else (False, 0, 0, 0)
             assert plan(groups, policy.name, p, d) == right
             for made in (spec.first_sender, spec.last_sender):
-                arguments = (*fixed, d, ordinal)
-                assert getattr(emitted, made.name)(*arguments) == by_z3(made, *arguments)
+                rank = by_z3(made, *fixed, d, ordinal)
+                assert getattr(emitted, made.name)(*fixed, d, ordinal) == rank
     for made in (spec.first_receiver_candidate, spec.last_receiver_candidate):
         arguments = (groups.heads, groups.producers, p, groups.consumers)
         assert getattr(emitted, made.name)(*arguments) == by_z3(made, *arguments)
