@@ -61,11 +61,13 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
             "so each side's count of whom to wait for, is proved for one policy at a time."
         ),
         mitigation=(
-            "The policy is an argument with a fixed default. A consumer is ready only when the "
-            "receipts cover each of its bytes exactly once, so a mismatch shows as a gap or as "
-            "an overlap."
+            "The policy is an argument with a fixed default. The runtime's peers exchange it and "
+            "refuse a mismatch at the handshake."
         ),
-        remains="The planner sees one side at a time and cannot compare.",
+        remains=(
+            "The planner sees one side at a time and cannot compare: a connector that uses it "
+            "without the runtime has to."
+        ),
     ),
     Assumption(
         name="a_region_is_one_layer",
@@ -112,6 +114,18 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
         ),
     ),
     Assumption(
+        name="the_caller_names_the_kind_of_cache",
+        statement=(
+            "Whoever describes a tensor to the runtime says what it holds: plain attention, a "
+            "quantised cache, a hybrid state."
+        ),
+        mitigation="What is not plain attention is refused by name before anything is sent.",
+        remains=(
+            "A quantised cache that is called plain, and a layer that is left out of the list, "
+            "are not seen."
+        ),
+    ),
+    Assumption(
         name="ownership_is_by_consecutive_heads",
         statement=(
             "Rank r of a group of size T holds max(H // T, 1) consecutive heads from "
@@ -149,11 +163,11 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
         name="division_agrees",
         statement=(
             "z3's div and mod are Euclidean and total, Python's // and % floor and raise. They "
-            "agree where the dividend is not negative and the divisor is at least one."
+            "agree for every dividend where the divisor is at least one."
         ),
         mitigation=(
-            "Every division in every formula carries an obligation of definedness that says "
-            "exactly this, proved with the others."
+            "Every division in every formula carries an obligation of definedness: that its "
+            "divisor is at least one. They are proved with the others."
         ),
         remains="That the two agree on that domain is arithmetic, taken as known.",
     ),
@@ -161,10 +175,25 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
         name="the_solver_is_right",
         statement="Where z3 answers unsat, there is no counterexample.",
         mitigation=(
-            "Default options, a pinned version, several seeds. For bounded sizes the emitted "
-            "code is also run on every legal input, without a solver."
+            "Default options, a pinned version, three seeds for what is proved in one query. The "
+            "emitted code is also run on every legal input up to a bound, and judged with sets of "
+            "heads, without a solver."
         ),
         remains="z3 returns no proof that a small checker has replayed.",
+    ),
+    Assumption(
+        name="the_harness_asks_what_is_stated",
+        statement=(
+            "The Python code in proofs/ puts to the solver what the obligations state: it unfolds "
+            "formulas, substitutes terms into lemmas, and for some bounded statements writes an "
+            "existential out and rewrites comparisons."
+        ),
+        mitigation=(
+            "An instance of a lemma is an implication made by substitution, so it needs no side "
+            "condition. The bounded statements use no lemma, and enumeration uses neither. A "
+            "changed formula has to be refuted by a named invariant, which the tests try."
+        ),
+        remains="A fault in this code that makes a false statement pass by all three roads.",
     ),
     Assumption(
         name="one_solver_only",
