@@ -52,9 +52,13 @@ class Question:
 
 
 def smt2(conditions: Iterable[Truth]) -> str:
-    """Return the conditions as SMT-LIB text."""
-    solver = z3.Solver()
-    solver.add(*conditions)
+    """Return the conditions as SMT-LIB text, the same whatever was built before.
+
+    z3 names and orders shared terms by when they were made, so they are made in a new context.
+    """
+    context = z3.Context()
+    solver = z3.Solver(ctx=context)
+    solver.add(*[condition.translate(context) for condition in conditions])
     return str(solver.to_smt2())
 
 
