@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import time
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -17,7 +18,9 @@ from rich.table import Table
 
 from kvreshard.proofs.command import prove_all
 from kvreshard.proofs.question import RLIMIT, ROAD_RLIMIT
-from kvreshard.proofs.run import Verdict
+
+if TYPE_CHECKING:
+    from kvreshard.proofs.run import Verdict
 
 
 @click.command()
@@ -37,7 +40,9 @@ def main(wanted: str, jobs: int) -> None:
         table.add_row(*_row(verdict))
     console.print(table)
     spent = sum(verdict.seconds for verdict in run.verdicts)
-    console.print(f"{elapsed:.0f} s on the clock with {jobs} processes, {spent:.0f} s of solver time")
+    console.print(
+        f"{elapsed:.0f} s on the clock with {jobs} processes, {spent:.0f} s of solver time"
+    )
     raise SystemExit(run.exit_code)
 
 

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 from importlib import util
-from types import ModuleType
-
-from rich.console import Console
+from typing import TYPE_CHECKING
 
 from kvreshard.codegen.emit import EmissionRefused, planner_path
 from kvreshard.codegen.freshness import stale_files
@@ -14,6 +12,11 @@ from kvreshard.codegen.validate import validate_translation
 from kvreshard.proofs.counterexample import enumerate_planner
 from kvreshard.proofs.judge import Copy, Subject
 from kvreshard.proofs.story import tell
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from rich.console import Console
 
 
 def check_generated(console: Console, enumerate_to: int) -> list[str]:
@@ -61,7 +64,7 @@ def _freshness(console: Console) -> list[str]:
 def _enumeration(console: Console, maximum: int) -> list[str]:
     try:
         module = _load()
-    except Exception as error:  # noqa: BLE001 - whatever a broken module raises is the finding
+    except Exception as error:
         return [f"enumeration: the module does not load: {error!r}"]
     judged, found = enumerate_planner(lambda policy: _subject(module, policy), maximum)
     console.print(
@@ -103,9 +106,7 @@ def _subject(module: ModuleType, election: str) -> Subject:
 
     def senders(heads: int, producers: int, consumers: int, consumer: int) -> list[int]:
         given = groups(heads, producers, consumers)
-        return list(
-            module.expected_senders(**given, consumer_tp_rank=consumer, election=election)
-        )
+        return list(module.expected_senders(**given, consumer_tp_rank=consumer, election=election))
 
     def receivers(heads: int, producers: int, producer: int, consumers: int) -> list[int]:
         given = groups(heads, producers, consumers)

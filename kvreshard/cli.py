@@ -8,12 +8,15 @@ import json
 import os
 import sys
 from pathlib import Path
-from types import ModuleType
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 
 from kvreshard.demo import demo
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 HOLDS, FAILED, USAGE, NOT_DECIDED = 0, 1, 2, 3
 

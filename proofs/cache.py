@@ -7,9 +7,12 @@ import json
 import os
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from kvreshard.proofs.question import Question
 from kvreshard.proofs.solve import Answer, solver_version
+
+if TYPE_CHECKING:
+    from kvreshard.proofs.question import Question
 
 
 def default_directory() -> Path:

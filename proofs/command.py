@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from kvreshard.proofs import ledger as ledgers
@@ -24,6 +21,12 @@ from kvreshard.proofs.report import (
 )
 from kvreshard.proofs.run import Verdict
 from kvreshard.proofs.run import prove as put_to_the_solver
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from rich.console import Console
 
 HOLDS, FAILED, NOT_DECIDED = 0, 1, 3
 
@@ -88,7 +91,12 @@ def _with_lemmas(declared: Sequence[Obligation], wanted: str) -> list[Obligation
 def _prove_with_progress(
     console: Console, chosen: Sequence[Obligation], cache: Cache, jobs: int
 ) -> list[Verdict]:
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("starting", total=None)
 

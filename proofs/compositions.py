@@ -7,9 +7,11 @@ for all sizes and in every regime, without their definitions.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import z3
 
-from kvreshard.proofs.lemma import Instance, Proof
+from kvreshard.proofs.lemma import NO_LEMMAS, Instance, Proof
 from kvreshard.proofs.lemmas import (
     OWNERSHIP,
     a_divisor_is_at_most_the_number,
@@ -18,8 +20,8 @@ from kvreshard.proofs.lemmas import (
     a_rank_holds_heads_of_the_model,
     a_rank_holds_one_interval_of_heads,
     a_set_and_an_ordinal_make_a_rank,
-    division_brackets,
     divisibility_is_transitive,
+    division_brackets,
     division_forgets_a_multiple,
     every_head_has_an_owner_of_each_ordinal,
     exact_division,
@@ -32,10 +34,12 @@ from kvreshard.proofs.lemmas import (
     sets_of_replicas,
     split_group,
 )
-from kvreshard.spec.formula import Integer
 from kvreshard.spec.invariants import PLANNER, q, x, y
 from kvreshard.spec.ownership import first_head, head_count, owner, replica_count, replica_set
-from kvreshard.spec.parameters import B, C, D, H, L_D, L_P, N, P, d, e, h, p
+from kvreshard.spec.parameters import L_D, L_P, B, C, D, H, N, P, d, e, h, p
+
+if TYPE_CHECKING:
+    from kvreshard.spec.formula import Integer
 
 c_P, c_D = head_count(H, P), head_count(H, D)
 rho_P, rho_D = replica_count(H, P), replica_count(H, D)
@@ -197,8 +201,8 @@ REGIMES_ARE_EXHAUSTIVE = Proof(
 # Why the rank that policy `paired` elects is in the consumer's pairs, regime by regime.
 _HELD = a_rank_holds_one_interval_of_heads(H, D, d, h)
 ELECTIONS: dict[str, Proof] = {
-    "split_to_split_divisible": Proof(),
-    "split_to_replicated_divisible": Proof(),
+    "split_to_split_divisible": NO_LEMMAS,
+    "split_to_replicated_divisible": NO_LEMMAS,
     "replicated_to_split_divisible": Proof(
         uses=(
             _HELD,

@@ -7,14 +7,17 @@ heads up, then by producer size, consumer size, election and rank. No solver is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kvreshard.proofs.evaluate import executable
 from kvreshard.proofs.judge import Copy, Subject, Violation, is_legal, judge
 from kvreshard.spec import planner
 from kvreshard.spec.election import POLICIES, Policy
 from kvreshard.spec.ownership import replica_count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 SEARCHED_TO = 12
 
@@ -115,6 +118,6 @@ def enumerate_planner(
             if policy.needs_divisible_pair and P % D and D % P:
                 continue
             judged += 1
-            for violation in _judged(subject_of(policy.name), H, P, D):
-                found.append(Counterexample(violation, policy.name))
+            violations = _judged(subject_of(policy.name), H, P, D)
+            found += [Counterexample(violation, policy.name) for violation in violations]
     return judged, found

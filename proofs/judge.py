@@ -8,10 +8,12 @@ ownership from equal shares of the heads: rank r of T holds head h where [r*H/T,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
 
 
 class Copy(NamedTuple):
@@ -113,8 +115,8 @@ def _judge_consumer(
             found.append(
                 (
                     "no_two_writes_overlap",
-                    f"bytes {slot * BYTES_PER_HEAD} to {(slot + 1) * BYTES_PER_HEAD} of consumer "
-                    f"rank {d} are written by producer ranks {[p for p, _ in writers]}",
+                    f"head slot {slot} of consumer rank {d} is written by producer ranks "
+                    + str([p for p, _ in writers]),
                 )
             )
     heads = tuple(
@@ -198,4 +200,6 @@ def _judge_lengths(subject: Subject, H: int, P: int, D: int) -> Iterator[Violati
 
 def _lengths_around(heads: int) -> list[int]:
     """Return the lengths of no, one, two and three bytes per head, and those next to them."""
-    return sorted({heads * bytes_per_head + off for bytes_per_head in range(4) for off in (-1, 0, 1)})
+    return sorted(
+        {heads * bytes_per_head + off for bytes_per_head in range(4) for off in (-1, 0, 1)}
+    )

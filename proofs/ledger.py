@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kvreshard.proofs.lemma import LEMMAS
-from kvreshard.proofs.obligations import Obligation
 from kvreshard.proofs.question import RLIMIT, ROAD_RLIMIT, SEEDS, text_hash
 from kvreshard.proofs.run import HOLDS, Verdict
 from kvreshard.proofs.solve import solver_version
@@ -22,6 +20,11 @@ from kvreshard.spec.canonical import spec_hash
 from kvreshard.spec.formula import FORMULAS
 from kvreshard.spec.invariants import INVARIANTS
 from kvreshard.spec.regimes import REGIMES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kvreshard.proofs.obligations import Obligation
 
 SCHEMA = 1
 LEDGER_PATH = Path(__file__).parent / "ledger.json"

@@ -12,12 +12,15 @@ A lemma can only use lemmas that were stated before it, so the order of proof ha
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import z3
 
-from kvreshard.spec.formula import Integer, Truth
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from kvreshard.spec.formula import Integer, Truth
 
 
 @dataclass(frozen=True)
@@ -46,13 +49,17 @@ class Proof:
     closed: frozenset[str] = frozenset()
 
 
+# For what the solver settles from the definitions alone.
+NO_LEMMAS = Proof()
+
+
 @dataclass(frozen=True)
 class Statement:
     """What a lemma says: `given` implies `then`, for all integers; and its proof."""
 
     given: Sequence[Truth]
     then: Sequence[Truth]
-    proof: Proof = Proof()
+    proof: Proof = NO_LEMMAS
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lemmas: a small core about integers, and what holds in one tensor-parallel group.
 
-The one idea: a legal group is `T // ρ` sets of ρ = replica_count consecutive ranks, and each set
-holds the next c = head_count heads. Split heads are the case ρ = 1, replicated heads the case
-c = 1. `sets_of_replicas` proves this once for each case; everything after it is stated in sets
-and needs neither the case nor a division.
+The one idea: a legal group is sets of `replica_count` consecutive ranks, and each set holds the
+next `head_count` heads. Split heads are the case of one rank in a set, replicated heads the case
+of one head. `sets_of_replicas` proves this once for each case; everything after it is stated in
+sets and needs neither the case nor a division.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import z3
 
 from kvreshard.proofs.lemma import Proof, Statement, lemma
-from kvreshard.spec.formula import Integer, Truth
 from kvreshard.spec.ownership import (
     first_head,
     group_is_legal,
@@ -23,6 +24,9 @@ from kvreshard.spec.ownership import (
     replica_ordinal,
     replica_set,
 )
+
+if TYPE_CHECKING:
+    from kvreshard.spec.formula import Integer, Truth
 
 GROUP_SHAPE = frozenset({"head_count", "replica_count", "first_head"})
 OWNERSHIP = GROUP_SHAPE | {"replica_set", "replica_ordinal", "holds", "group_is_legal"}
@@ -192,7 +196,9 @@ def a_split_rank_holds_its_interval(H: Integer, T: Integer, r: Integer, h: Integ
     c = H // T
     return Statement(
         given=[H >= 1, T >= 1, H % T == 0, *_rank(T, r)],
-        then=[z3.And(h * T < (r + 1) * H, r * H < (h + 1) * T) == z3.And(r * c <= h, h < (r + 1) * c)],
+        then=[
+            z3.And(h * T < (r + 1) * H, r * H < (h + 1) * T) == z3.And(r * c <= h, h < (r + 1) * c)
+        ],
         proof=Proof(
             uses=(
                 split_group(H, T, r),
@@ -230,9 +236,7 @@ def a_replicated_rank_holds_its_head(H: Integer, T: Integer, r: Integer, h: Inte
 
 
 @lemma
-def a_rank_holds_one_interval_of_heads(
-    H: Integer, T: Integer, r: Integer, h: Integer
-) -> Statement:
+def a_rank_holds_one_interval_of_heads(H: Integer, T: Integer, r: Integer, h: Integer) -> Statement:
     """A rank holds exactly the head_count heads from first_head on."""
     first = first_head(H, T, r)
     return Statement(
@@ -341,7 +345,8 @@ def paired_replicas_feed_a_split_consumer(
     H: Integer, P: Integer, D: Integer, d: Integer, h: Integer
 ) -> Statement:
     """Where the producer replicates and the consumer splits, replica 0 of a head is in the pairs
-    of the rank that holds the head."""
+    of the rank that holds the head.
+    """
     rho, c, R = P // H, H // D, P // D
     return Statement(
         given=[
@@ -374,7 +379,8 @@ def paired_replicas_feed_fewer_replicas(
     H: Integer, P: Integer, D: Integer, d: Integer
 ) -> Statement:
     """Where both sides replicate and the producer is larger, the elected rank is the first of the
-    consumer's pairs."""
+    consumer's pairs.
+    """
     rho_P, rho_D, R = P // H, D // H, P // D
     return Statement(
         given=[*(H >= 1, P >= 1, D >= 1, P % H == 0, D % H == 0, P % D == 0, *_rank(D, d))],
@@ -405,11 +411,10 @@ def paired_replicas_feed_fewer_replicas(
 
 
 @lemma
-def paired_replicas_feed_more_replicas(
-    H: Integer, P: Integer, D: Integer, d: Integer
-) -> Statement:
+def paired_replicas_feed_more_replicas(H: Integer, P: Integer, D: Integer, d: Integer) -> Statement:
     """Where both sides replicate and the consumer is larger, the elected rank is the only one of
-    the consumer's pairs."""
+    the consumer's pairs.
+    """
     rho_P, rho_D, R = P // H, D // H, D // P
     pair = d // R
     return Statement(

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import z3
 
@@ -16,7 +16,7 @@ from kvreshard.proofs.compositions import (
     REGIMES_ARE_EXHAUSTIVE,
     WITNESSES,
 )
-from kvreshard.proofs.lemma import LEMMAS, Lemma, Proof
+from kvreshard.proofs.lemma import LEMMAS, NO_LEMMAS, Lemma, Proof
 from kvreshard.proofs.roads import DEFAULT_MAXIMUM, Road, bounds, road_for
 from kvreshard.spec.election import POLICIES, is_paired, pair_is_divisible
 from kvreshard.spec.formula import FORMULAS, Formula, Hypothesis, Truth
@@ -25,6 +25,9 @@ from kvreshard.spec.ownership import holds, owner, replica_count
 from kvreshard.spec.parameters import D, H, P, d, h, hypotheses_for
 from kvreshard.spec.regimes import IMPOSSIBLE_REGIMES, REGIMES, Regime
 from kvreshard.spec.scenarios import SCENARIO_HYPOTHESES, SCENARIOS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Obligation:
     sentence: str
     hypotheses: tuple[Hypothesis, ...]
     goal: Truth
-    proof: Proof = Proof()
+    proof: Proof = NO_LEMMAS
     assumed: int | None = None
     invariant: str | None = None
     part: str | None = None
@@ -153,7 +156,7 @@ def _definedness() -> Iterator[Obligation]:
             ),
             hypotheses=given,
             goal=z3.And(*conditions),
-            proof=DEFINEDNESS.get(made.name, Proof()),
+            proof=DEFINEDNESS.get(made.name, NO_LEMMAS),
             scope="unbounded",
         )
 

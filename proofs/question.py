@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 import z3
 
-from kvreshard.proofs.obligations import Obligation
-from kvreshard.proofs.roads import Road
 from kvreshard.spec.formula import Truth, unfold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kvreshard.proofs.obligations import Obligation
+    from kvreshard.proofs.roads import Road
 
 # Resource units of z3 per query, not seconds: the same on every machine. The largest that a proof
 # needed when this was written is in `make bench`.
@@ -78,7 +82,9 @@ def refutation(obligation: Obligation, seeds: tuple[int, ...] = SEEDS) -> list[Q
         return [Question(text, seeds, RLIMIT)]
     values = range(1, road.maximum + 1)
     return [
-        Question(text, seeds[:1], ROAD_RLIMIT, road, tuple(values[start : start + VALUES_PER_QUESTION]))
+        Question(
+            text, seeds[:1], ROAD_RLIMIT, road, tuple(values[start : start + VALUES_PER_QUESTION])
+        )
         for start in range(0, road.maximum, VALUES_PER_QUESTION)
     ]
 
@@ -100,9 +106,7 @@ def proof_text(obligation: Obligation) -> str:
 
 def _negated(obligation: Obligation) -> list[Truth]:
     closed = obligation.proof.closed
-    assumed = [
-        hypothesis.condition for hypothesis in obligation.hypotheses[: obligation.assumed]
-    ]
+    assumed = [hypothesis.condition for hypothesis in obligation.hypotheses[: obligation.assumed]]
     facts = [use.fact() for use in obligation.proof.uses]
     statement = [*assumed, *facts, z3.Not(obligation.goal)]
     return [unfold(condition, closed) for condition in statement]

@@ -4,17 +4,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.table import Table
 
 from kvreshard.proofs.counterexample import SEARCHED_TO, Counterexample
-from kvreshard.proofs.run import Verdict
 from kvreshard.proofs.story import tell
 from kvreshard.spec.election import POLICIES
 from kvreshard.spec.invariants import INVARIANTS, NOT_YET_STATED
 from kvreshard.spec.regimes import IMPOSSIBLE_REGIMES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from kvreshard.proofs.run import Verdict
 
 
 def print_invariants(console: Console, verdicts: Sequence[Verdict]) -> None:

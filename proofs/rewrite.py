@@ -8,32 +8,33 @@ values. None of them uses anything about the planner.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import z3
 
-from kvreshard.spec.formula import Truth
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvreshard.spec.formula import Truth
 
 _COMPARISONS = (z3.Z3_OP_LE, z3.Z3_OP_GE, z3.Z3_OP_LT, z3.Z3_OP_GT, z3.Z3_OP_EQ)
 
 
-def write_out(negated: Truth, count: int, template: Callable[[Truth], Truth]) -> list[Truth]:
+def write_out(body: Truth, count: int) -> list[Truth]:
     """Return `not exists k. body(k)` as `not body(0)`, ..., `not body(count - 1)`.
 
     Args:
-        negated: the negation of an existential over one integer.
-        count: the body must be false outside of 0 to count - 1.
-        template: applied to the body, with its bound variable, before that is replaced.
+        body: with its variable free (a de Bruijn variable); false outside of 0 to count - 1.
+        count: how many values there are to write out.
     """
-    body = template(negated.arg(0).body())
-    ctx = negated.ctx
+    body = z3.simplify(body)
 
-    def at(value: int) -> Truth:
-        return z3.simplify(z3.substitute_vars(body, z3.IntVal(value, ctx)))
+    def fails_at(value: int) -> Truth:
+        return z3.simplify(z3.Not(z3.substitute_vars(body, z3.IntVal(value, body.ctx))))
 
-    if not (z3.is_false(at(-1)) and z3.is_false(at(count))):
+    if not (z3.is_true(fails_at(-1)) and z3.is_true(fails_at(count))):
         raise ValueError("the alternative is not limited to the values written out")
-    return [z3.simplify(z3.Not(at(value))) for value in range(count)]
+    return [fails_at(value) for value in range(count)]
 
 
 def split_comparisons(expression: z3.ExprRef) -> z3.ExprRef:
@@ -71,11 +72,12 @@ def _first_conditional(node: z3.ExprRef) -> z3.ExprRef | None:
 
 
 def name_terms(
-    expression: z3.ExprRef, parameter: z3.ArithRef
+    expression: z3.ExprRef, parameter: z3.ArithRef, first: int = 0
 ) -> tuple[z3.ExprRef, list[tuple[z3.ArithRef, z3.ArithRef]]]:
     """Return the expression with names for its largest integer terms that hold the parameter.
 
-    A term with a bound variable gets no name. The second result lists (name, term).
+    A term with a bound variable gets no name. The names are numbered from `first`; the second
+    result lists (name, term).
     """
     named: list[tuple[z3.ArithRef, z3.ArithRef]] = []
 
@@ -84,7 +86,7 @@ def name_terms(
             for name, term in named:
                 if term.eq(node):
                     return name
-            name = z3.Int(f"term!{len(named)}", node.ctx)
+            name = z3.Int(f"term!{first + len(named)}", node.ctx)
             named.append((name, node))
             return name
         if not node.children():
@@ -96,3 +98,10 @@ def name_terms(
 
 def _mentions(node: z3.ExprRef, wanted: Callable[[z3.ExprRef], bool]) -> bool:
     return wanted(node) or any(_mentions(child, wanted) for child in node.children())
+
+
+def constants_of(expression: z3.ExprRef) -> set[z3.ExprRef]:
+    """Return the constants that the expression mentions."""
+    if expression.num_args():
+        return set().union(*map(constants_of, expression.children()))
+    return {expression} if expression.decl().kind() == z3.Z3_OP_UNINTERPRETED else set()

@@ -10,11 +10,13 @@ symbolic; "some producer rank" is then written out as an alternative over all ra
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import z3
+from typing import TYPE_CHECKING
 
 from kvreshard.spec.formula import Hypothesis
-from kvreshard.spec.parameters import B, C, D, H, L_D, L_P, N, P
+from kvreshard.spec.parameters import L_D, L_P, B, C, D, H, N, P
+
+if TYPE_CHECKING:
+    import z3
 
 DEFAULT_MAXIMUM = 256
 

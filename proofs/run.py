@@ -7,11 +7,14 @@ import multiprocessing
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from kvreshard.proofs.cache import Cache
-from kvreshard.proofs.obligations import Obligation
 from kvreshard.proofs.question import SEEDS, Question, refutation, satisfiability
 from kvreshard.proofs.solve import Answer, answer
+
+if TYPE_CHECKING:
+    from kvreshard.proofs.cache import Cache
+    from kvreshard.proofs.obligations import Obligation
 
 HOLDS = frozenset({"proved", "satisfied"})
 
@@ -47,13 +50,17 @@ class Verdict:
 Progress = Callable[[str, int, int], None]
 
 
+def _silent(_name: str, _done: int, _total: int) -> None:
+    """Report no progress."""
+
+
 def prove(
     obligations: Sequence[Obligation],
     *,
     jobs: int,
     cache: Cache,
     seeds: tuple[int, ...] = SEEDS,
-    progress: Progress = lambda name, done, total: None,
+    progress: Progress = _silent,
 ) -> list[Verdict]:
     """Return a verdict for each obligation, in their order.
 

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from kvreshard.proofs.counterexample import Counterexample
 from kvreshard.proofs.judge import BYTES_PER_HEAD
 from kvreshard.spec.invariants import INVARIANTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kvreshard.proofs.counterexample import Counterexample
 
 
 def tell(counterexample: Counterexample) -> str:

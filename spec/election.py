@@ -52,9 +52,7 @@ def elect_paired(
 @formula
 def pair_is_divisible(producer_tp_size: Integer, consumer_tp_size: Integer) -> Truth:
     """Whether one group size divides the other, without which there are no pairs."""
-    return z3.Or(
-        producer_tp_size % consumer_tp_size == 0, consumer_tp_size % producer_tp_size == 0
-    )
+    return z3.Or(producer_tp_size % consumer_tp_size == 0, consumer_tp_size % producer_tp_size == 0)
 
 
 @formula

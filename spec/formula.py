@@ -13,11 +13,14 @@ division of every formula. Under that condition `//` and `%` below mean what the
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
 
 import z3
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # z3py spells integer division `/`; the specification spells it as Python does.
 z3.ArithRef.__floordiv__ = z3.ArithRef.__div__
@@ -82,6 +85,7 @@ class Formula:
             raise TypeError(f"{self.name} takes {self.parameter_names}, got {arguments}")
         return self.symbol(*arguments)
 
+    @cached_property
     def definition(self) -> tuple[z3.FuncDeclRef, z3.ExprRef]:
         """Return the symbol and its body with the parameters as de Bruijn variables."""
         count = len(self.parameters)
@@ -108,7 +112,7 @@ def formula(define: Callable[..., z3.ExprRef]) -> Formula:
 
 def unfold(expression: z3.ExprRef, keep: frozenset[str] = frozenset()) -> z3.ExprRef:
     """Replace each formula symbol by its body, except those named in `keep`."""
-    definitions = [made.definition() for made in FORMULAS.values() if made.name not in keep]
+    definitions = [made.definition for made in FORMULAS.values() if made.name not in keep]
     while True:
         opened = z3.substitute_funs(expression, *definitions)
         if opened.eq(expression):

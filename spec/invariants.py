@@ -8,8 +8,8 @@ claims; a claim is a goal that follows from named hypotheses, for all values of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import z3
 
@@ -17,7 +17,10 @@ from kvreshard.spec import planner as formulas
 from kvreshard.spec.formula import Hypothesis, Integer, Truth
 from kvreshard.spec.layout import byte_address, head_slot_at, position_at, token_at
 from kvreshard.spec.ownership import first_head, head_count, holds, replica_count
-from kvreshard.spec.parameters import B, C, D, H, L_D, L_P, N, P, d, e, h, hypotheses_for, p
+from kvreshard.spec.parameters import L_D, L_P, B, C, D, H, N, P, d, e, h, hypotheses_for, p
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 q = z3.Int("second_producer_tp_rank")
 x = z3.Int("copied_head")
@@ -90,18 +93,12 @@ _GROUPS = hypotheses_for(["total_num_kv_heads", "producer_tp_size", "consumer_tp
 _ORDINAL = hypotheses_for(["elected_ordinal"])
 _PRODUCER = hypotheses_for(["producer_tp_rank"])
 _CONSUMER = hypotheses_for(["consumer_tp_rank"])
-_SECOND_PRODUCER = (
-    Hypothesis("second_producer_rank_is_in_range", z3.And(0 <= q, q < P)),
-)
+_SECOND_PRODUCER = (Hypothesis("second_producer_rank_is_in_range", z3.And(0 <= q, q < P)),)
 PAIR = (*_GROUPS, *_PRODUCER, *_CONSUMER, *_ORDINAL)
 _BYTES = hypotheses_for(["bytes_per_head"])
 _BLOCK_LENGTHS = (
-    Hypothesis(
-        "producer_block_length_is_heads_times_bytes_per_head", M_P == head_count(H, P) * B
-    ),
-    Hypothesis(
-        "consumer_block_length_is_heads_times_bytes_per_head", M_D == head_count(H, D) * B
-    ),
+    Hypothesis("producer_block_length_is_heads_times_bytes_per_head", M_P == head_count(H, P) * B),
+    Hypothesis("consumer_block_length_is_heads_times_bytes_per_head", M_D == head_count(H, D) * B),
 )
 
 
@@ -109,15 +106,14 @@ def _writes_head(plan: Planner, p: Integer, d: Integer, h: Integer) -> Truth:
     """Whether p writes head h into the slot of d's block where d keeps it."""
     slot = h - first_head(H, D, d)
     start = plan.dst_head_offset(p, d)
-    return z3.And(
-        plan.sends(p, d), start <= slot, slot < start + plan.copied_head_count(p, d)
-    )
+    return z3.And(plan.sends(p, d), start <= slot, slot < start + plan.copied_head_count(p, d))
 
 
 @_invariant
 def every_consumer_head_is_covered_exactly_once(plan: Planner) -> tuple[Claim, ...]:
     """Every head that a consumer rank holds is written to its slot by exactly one producer
-    rank."""
+    rank.
+    """
     held = Hypothesis("the_consumer_holds_the_head", holds(H, D, d, h))
     shared = (*_GROUPS, *_CONSUMER, *_ORDINAL)
     return (
@@ -190,7 +186,8 @@ def every_written_byte_holds_the_same_head_token_and_position(
     plan: Planner,
 ) -> tuple[Claim, ...]:
     """Every byte of a copy is the same head, token and position in the producer's block as in
-    the consumer's."""
+    the consumer's.
+    """
     size = N * C
     copied = Hypothesis(
         "the_byte_is_copied", z3.And(0 <= y, y < plan.copied_head_count(p, d) * size)
@@ -243,7 +240,8 @@ def only_a_holder_of_the_head_sends_it(plan: Planner) -> tuple[Claim, ...]:
 @_invariant
 def producers_and_consumers_agree_on_their_peers(plan: Planner) -> tuple[Claim, ...]:
     """The ranks that a consumer waits for are exactly the ranks that send to it, and every rank
-    that a producer sends to is among those it looks at."""
+    that a producer sends to is among those it looks at.
+    """
     sending = Hypothesis("the_producer_sends", plan.sends(p, d))
     first, last, step = plan.first_sender(d), plan.last_sender(d), plan.sender_step()
     listed = z3.And(step >= 1, first <= p, p <= last, (p - first) % step == 0)
@@ -257,16 +255,12 @@ def producers_and_consumers_agree_on_their_peers(plan: Planner) -> tuple[Claim, 
         Claim(
             "each_receiver_is_a_candidate",
             (*PAIR, sending),
-            z3.And(
-                plan.first_receiver_candidate(p) <= d, d <= plan.last_receiver_candidate(p)
-            ),
+            z3.And(plan.first_receiver_candidate(p) <= d, d <= plan.last_receiver_candidate(p)),
         ),
         Claim(
             "each_candidate_is_a_rank",
             (*_GROUPS, *_PRODUCER),
-            z3.And(
-                0 <= plan.first_receiver_candidate(p), plan.last_receiver_candidate(p) < D
-            ),
+            z3.And(0 <= plan.first_receiver_candidate(p), plan.last_receiver_candidate(p) < D),
         ),
     )
 
@@ -276,8 +270,9 @@ def the_length_check_accepts_exactly_the_plannable_regions(
     plan: Planner,
 ) -> tuple[Claim, ...]:
     """The length check accepts two regions exactly where each is a whole number of bytes per
-    head, at least one, and the number is the same on both sides."""
-    heads_P, heads_D = head_count(H, P), head_count(H, D)  # noqa: N806
+    head, at least one, and the number is the same on both sides.
+    """
+    heads_P, heads_D = head_count(H, P), head_count(H, D)
     plannable = z3.And(
         L_P >= 1,
         L_D >= 1,
@@ -298,6 +293,7 @@ def the_length_check_accepts_exactly_the_plannable_regions(
             accepted,
         ),
     )
+
 
 # Named in the design, not stated here yet: they come with descriptors and striped election.
 NOT_YET_STATED = (

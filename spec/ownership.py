@@ -22,9 +22,7 @@ def group_is_legal(total_num_kv_heads: Integer, tp_size: Integer) -> Truth:
 
 
 @formula
-def holds(
-    total_num_kv_heads: Integer, tp_size: Integer, tp_rank: Integer, head: Integer
-) -> Truth:
+def holds(total_num_kv_heads: Integer, tp_size: Integer, tp_rank: Integer, head: Integer) -> Truth:
     """Whether the rank holds the head: its equal share of the heads reaches into the head."""
     return z3.And(
         0 <= head,
@@ -69,6 +67,6 @@ def owner(
     total_num_kv_heads: Integer, tp_size: Integer, head: Integer, ordinal: Integer
 ) -> Integer:
     """Rank that holds the head and has the ordinal among those that do."""
-    return (
-        head // head_count(total_num_kv_heads, tp_size)
-    ) * replica_count(total_num_kv_heads, tp_size) + ordinal
+    return (head // head_count(total_num_kv_heads, tp_size)) * replica_count(
+        total_num_kv_heads, tp_size
+    ) + ordinal

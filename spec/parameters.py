@@ -7,13 +7,16 @@ of its own parameters and nothing else, so the names of its parameters are its p
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import z3
 
 from kvreshard.spec.formula import Hypothesis, Integer
 from kvreshard.spec.ownership import group_is_legal, replica_count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 @dataclass(frozen=True)
@@ -198,4 +201,3 @@ def hypotheses_for(names: Iterable[str]) -> tuple[Hypothesis, ...]:
         if entry.name in wanted
         for hypothesis in entry.hypotheses
     )
-

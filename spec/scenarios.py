@@ -8,13 +8,16 @@ be satisfiable.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import z3
 
-from kvreshard.spec.formula import Truth
 from kvreshard.spec.invariants import PAIR, PLANNER, q
 from kvreshard.spec.parameters import D, H, P, d, p
 from kvreshard.spec.regimes import REGIMES, Regime
+
+if TYPE_CHECKING:
+    from kvreshard.spec.formula import Truth
 
 _REGIMES = {regime.name: regime for regime in REGIMES}
 
@@ -73,7 +76,9 @@ SCENARIOS: tuple[Scenario, ...] = (
         "a_consumer_gathers_from_four_sets_of_replicas",
         "A consumer rank gathers four heads, each from one replica of two.",
         _REGIMES["replicated_to_split_divisible"],
-        z3.And(H == 4, P == 8, D == 1, _SENDS, _senders(d) == 4, PLANNER.dst_head_offset(p, d) == 3),
+        z3.And(
+            H == 4, P == 8, D == 1, _SENDS, _senders(d) == 4, PLANNER.dst_head_offset(p, d) == 3
+        ),
     ),
     Scenario(
         "a_replica_that_is_not_the_lowest_sends",
