@@ -184,7 +184,8 @@ def _judge_peers(
 def _judge_lengths(subject: Subject, H: int, P: int, D: int) -> Iterator[Violation]:
     heads_p, heads_d = len(held_heads(H, P, 0)), len(held_heads(H, D, 0))
     for a in _lengths_around(heads_p):
-        for b in _lengths_around(heads_d):
+        # The last one has the ratio of the heads, whether or not it is a whole number for each.
+        for b in sorted({*_lengths_around(heads_d), a * heads_d // heads_p}):
             plannable = a >= 1 and a % heads_p == b % heads_d == 0 and a // heads_p == b // heads_d
             if subject.accepts(H, P, D, a, b) != plannable:
                 yield Violation(
