@@ -145,12 +145,18 @@ def _result(item: Obligation, possible: Answer, failing: list[Answer]) -> tuple[
 def _resting_on_proved_lemmas(verdicts: Iterable[Verdict]) -> list[Verdict]:
     """Return the verdicts; what rests on a lemma that was not proved is not proved either."""
     listed = list(verdicts)
-    known = {one.obligation.name: one for one in listed}
-    for index, verdict in enumerate(listed):
-        for name in verdict.obligation.lemmas():
-            lemma = known.get(f"lemma/{name}")
-            if verdict.result == "proved" and (lemma is None or not lemma.holds):
-                state = "is not part of this run" if lemma is None else f"is {lemma.result}"
-                verdict = replace(verdict, result="unknown", reason=f"lemma {name} {state}")
-                listed[index] = known[verdict.obligation.name] = verdict
-    return listed
+    while True:
+        known = {one.obligation.name: one for one in listed}
+        checked = [_with_its_lemmas(one, known) for one in listed]
+        if all(new is old for new, old in zip(checked, listed, strict=True)):
+            return listed
+        listed = checked
+
+
+def _with_its_lemmas(verdict: Verdict, known: dict[str, Verdict]) -> Verdict:
+    for name in verdict.obligation.lemmas() if verdict.result == "proved" else ():
+        lemma = known.get(f"lemma/{name}")
+        if lemma is None or not lemma.holds:
+            state = "is not part of this run" if lemma is None else f"is {lemma.result}"
+            return replace(verdict, result="unknown", reason=f"lemma {name} {state}")
+    return verdict
