@@ -7,20 +7,18 @@ its own, so an answer does not depend on what the process did before.
 
 from __future__ import annotations
 
-import itertools
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import z3
 
-from kvreshard.proofs.rewrite import constants_of, name_terms, split_comparisons, write_out
+from kvreshard.proofs.fixing import fixed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kvreshard.proofs.question import Question
-    from kvreshard.proofs.roads import Road
 
 
 @dataclass(frozen=True)
@@ -81,93 +79,4 @@ def _queries(assertions: list[z3.BoolRef], question: Question) -> Iterator[list[
     if question.road is None:
         yield assertions
         return
-    yield from _fixed(assertions, question.road, question.values)
-
-
-@dataclass(frozen=True)
-class _Prepared:
-    """The assertions of a question, ready to have parameters fixed.
-
-    Attributes:
-        plain: what has no quantifier.
-        bodies: the bodies of the negated existentials, their variable free.
-        named: names for terms that hold the parameter which is split into cases.
-    """
-
-    plain: z3.BoolRef
-    bodies: tuple[z3.BoolRef, ...]
-    named: tuple[tuple[z3.ArithRef, z3.ArithRef], ...]
-
-
-def _prepare(assertions: list[z3.BoolRef], road: Road) -> _Prepared:
-    existentials = [item for item in assertions if _is_negated_existential(item)]
-    plain = z3.And(*[item for item in assertions if not _is_negated_existential(item)])
-    bodies = [item.arg(0).body() for item in existentials]
-    named: list[tuple[z3.ArithRef, z3.ArithRef]] = []
-    if road.cases is not None:
-        for index, body in enumerate(bodies):
-            renamed, terms = name_terms(body, z3.Int(road.cases, body.ctx), len(named))
-            named += terms
-            bodies[index] = split_comparisons(renamed)
-    return _Prepared(plain, tuple(bodies), tuple(named))
-
-
-def _is_negated_existential(assertion: z3.BoolRef) -> bool:
-    return bool(z3.is_not(assertion) and z3.is_quantifier(assertion.arg(0)))
-
-
-def _fixed(
-    assertions: list[z3.BoolRef], road: Road, first_values: tuple[int, ...]
-) -> Iterator[list[z3.BoolRef]]:
-    """Yield the assertions for every choice of the fixed parameters that they allow.
-
-    "Some rank" is written out over the ranks below the value of the last fixed parameter.
-    """
-    prepared = _prepare(assertions, road)
-    ctx = prepared.plain.ctx
-    allowed: dict[str, list[z3.ArithRef]] = {}
-    others = [range(1, road.maximum + 1)] * (len(road.fixed) - 1)
-    for values in itertools.product(first_values, *others):
-        fixed = zip(road.fixed, values, strict=True)
-        pairs = [(z3.Int(name, ctx), z3.IntVal(value, ctx)) for name, value in fixed]
-        given = z3.simplify(z3.substitute(prepared.plain, *pairs))
-        if z3.is_false(given):
-            continue
-        bodies = [z3.substitute(body, *pairs) for body in prepared.bodies]
-        alternatives = [item for body in bodies for item in write_out(body, values[-1])]
-        if road.cases is None:
-            yield [given, *alternatives]
-        else:
-            named = [name == z3.substitute(term, *pairs) for name, term in prepared.named]
-            yield [_cases(given, named, road, allowed), *alternatives]
-
-
-def _cases(
-    given: z3.BoolRef,
-    named: list[z3.BoolRef],
-    road: Road,
-    allowed: dict[str, list[z3.ArithRef]],
-) -> z3.BoolRef:
-    """Return what is given, and what the names stand for, as one case for each value."""
-    parameter = z3.Int(road.cases, given.ctx)
-    whole = z3.And(given, *named)
-    alone = z3.And(z3.BoolVal(True, given.ctx), *_about_nothing_but(parameter, given))
-    key = alone.sexpr()
-    if key not in allowed:
-        values = [z3.IntVal(value, given.ctx) for value in range(1, road.maximum + 1)]
-        allowed[key] = [
-            value
-            for value in values
-            if not z3.is_false(z3.simplify(z3.substitute(alone, (parameter, value))))
-        ]
-    return z3.Or(
-        z3.BoolVal(False, given.ctx),
-        *[
-            z3.And(parameter == value, z3.simplify(z3.substitute(whole, (parameter, value))))
-            for value in allowed[key]
-        ],
-    )
-
-
-def _about_nothing_but(parameter: z3.ArithRef, given: z3.BoolRef) -> list[z3.BoolRef]:
-    return [item for item in given.children() if constants_of(item) <= {parameter}]
+    yield from fixed(assertions, question.road, question.values)
