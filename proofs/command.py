@@ -60,8 +60,8 @@ def prove_all(console: Console, *, wanted: str, use_cache: bool, jobs: int) -> R
         console.print("every obligation in scope holds", style="bold green")
         return Run(ledger, tuple(verdicts), HOLDS)
     _tell_failure(console, verdicts, lonely, wanted)
-    refuted = lonely or any(verdict.result in {"refuted", "vacuous"} for verdict in verdicts)
-    return Run(ledger, tuple(verdicts), FAILED if refuted else NOT_DECIDED)
+    refuted = any(verdict.result in {"refuted", "vacuous"} for verdict in verdicts)
+    return Run(ledger, tuple(verdicts), FAILED if refuted or lonely or not chosen else NOT_DECIDED)
 
 
 def export(directory: Path, wanted: str) -> int:
