@@ -174,7 +174,7 @@ def test_a_whole_ledger_has_no_orphans(
 def test_an_obligation_without_a_row_is_an_orphan(
     ledger: dict[str, Any], declared: tuple[Obligation, ...]
 ) -> None:
-    name = "lowest/the_elected_ordinal_is_in_range"
+    name = "every_legal_pair_is_in_exactly_one_regime"
     ledger["obligations"] = [row for row in ledger["obligations"] if row["name"] != name]
     assert orphans(declared, ledger) == [f"obligation {name} has no row"]
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import z3
@@ -17,6 +17,8 @@ from kvreshard.proofs.solve import answer
 from kvreshard.spec.formula import FORMULAS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kvreshard.proofs.obligations import Obligation
 
 MAXIMUM = 5
@@ -158,7 +160,7 @@ def test_a_road_with_values_fixed_and_one_without_agree(item: Obligation) -> Non
     assert results(item) == results(symbolic(item)) == {"unsat"}
 
 
-FAULTS = {
+FAULTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     f"{OVERLAP}/bytes/replicated_to_replicated_divisible/bounded": (
         "sends",
         lambda right: right.arg(1),  # whether the heads overlap, without the election
