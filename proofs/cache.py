@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers kept between runs, by content: solver version, SMT-LIB text, seeds, limit and road."""
+"""Answers kept between runs, by content: solver version, SMT-LIB text, seeds, limit and road.
+
+The code that fixes parameters and puts the queries is part of the key too.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kvreshard.proofs.solve import Answer, solver_version
+from kvreshard.proofs.solve import Answer, code_hash, solver_version
 
 if TYPE_CHECKING:
     from kvreshard.proofs.question import Question
@@ -30,7 +33,7 @@ class Cache:
     def __init__(self, directory: Path | None) -> None:
         """Use a directory, or nothing at all where it is None."""
         self._directory = directory
-        self._version = solver_version()
+        self._answered_by = f"{solver_version()} {code_hash()}"
 
     def find(self, question: Question) -> Answer | None:
         """Return the answer kept for a question, or None. A file that is not one is ignored."""
@@ -55,5 +58,5 @@ class Cache:
     def _path(self, question: Question) -> Path | None:
         if self._directory is None:
             return None
-        key = question.key(self._version)
+        key = question.key(self._answered_by)
         return self._directory / key[:2] / f"{key[2:]}.json"

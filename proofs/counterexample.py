@@ -11,8 +11,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kvreshard.proofs.evaluate import executable
-from kvreshard.proofs.judge import Copy, Subject, Violation, is_legal, judge
-from kvreshard.spec import planner
+from kvreshard.proofs.judge import (
+    BlockLayout,
+    Copy,
+    Subject,
+    Violation,
+    is_legal,
+    judge,
+    judge_layout,
+)
+from kvreshard.spec import layout, planner
 from kvreshard.spec.election import POLICIES, Policy
 from kvreshard.spec.ownership import replica_count
 
@@ -40,7 +48,23 @@ def smallest_counterexamples(maximum: int = SEARCHED_TO) -> list[Counterexample]
                 continue
             for violation in _judged(subject, H, P, D):
                 found.setdefault(violation.invariant, Counterexample(violation, policy.name))
+    for violation in judge_layout(specified_layout()):
+        found.setdefault(violation.invariant, Counterexample(violation, POLICIES[0].name))
     return list(found.values())
+
+
+def specified_layout() -> BlockLayout:
+    """Return the layout that the formulas of the specification describe."""
+    address, head_slot, token, position = (
+        executable(made)
+        for made in (
+            layout.byte_address,
+            layout.head_slot_at,
+            layout.token_at,
+            layout.position_at,
+        )
+    )
+    return BlockLayout(address, head_slot, token, position)
 
 
 def specified(policy: Policy) -> Subject:

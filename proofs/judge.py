@@ -8,6 +8,7 @@ ownership from equal shares of the heads: rank r of T holds head h where [r*H/T,
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -83,6 +84,45 @@ def judge(subject: Subject, H: int, P: int, D: int) -> Iterator[Violation]:
         yield from _judge_consumer(copies, H, P, D, d)
     yield from _judge_peers(subject, copies, H, P, D)
     yield from _judge_lengths(subject, H, P, D)
+
+
+@dataclass(frozen=True)
+class BlockLayout:
+    """Where the bytes of a block lie, as formulas say it; the last two arguments are tokens per
+    block and bytes per head and token.
+    """
+
+    address: Callable[[int, int, int, int, int], int]
+    head_slot: Callable[[int, int, int], int]
+    token: Callable[[int, int, int], int]
+    position: Callable[[int, int], int]
+
+
+def judge_layout(layout: BlockLayout) -> Iterator[Violation]:
+    """Yield each byte of a block of two heads that a layout places wrongly.
+
+    Right is head-major without gaps: the bytes are counted one by one.
+    """
+    size = (BLOCK_SIZE, TOKEN_BYTES)
+    places = itertools.product(range(2), range(BLOCK_SIZE), range(TOKEN_BYTES))
+    for offset, place in enumerate(places):
+        address = layout.address(*place, *size)
+        found = (
+            layout.head_slot(offset, *size),
+            layout.token(offset, *size),
+            layout.position(offset, TOKEN_BYTES),
+        )
+        if address != offset or found != place:
+            yield Violation(
+                "every_written_byte_holds_the_same_head_token_and_position",
+                2,
+                1,
+                1,
+                0,
+                f"byte {offset} of a block of 2 heads, {BLOCK_SIZE} tokens and {TOKEN_BYTES} bytes "
+                f"is head slot, token and position {place}; the formulas place it at {found}, and "
+                f"{place} at byte {address}",
+            )
 
 
 def _judge_consumer(

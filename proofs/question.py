@@ -49,9 +49,9 @@ class Question:
     road: Road | None = None
     values: tuple[int, ...] = ()
 
-    def key(self, solver_version: str) -> str:
+    def key(self, answered_by: str) -> str:
         """Return the cache key: everything that the answer depends on."""
-        content = json.dumps([solver_version, asdict(self)], sort_keys=True)
+        content = json.dumps([answered_by, asdict(self)], sort_keys=True)
         return hashlib.sha256(content.encode("utf-8")).hexdigest()
 
 

@@ -7,13 +7,16 @@ its own, so an answer does not depend on what the process did before.
 
 from __future__ import annotations
 
+import hashlib
+import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import z3
 
-from kvreshard.proofs.fixing import fixed
+from kvreshard.proofs import fixing, rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,6 +46,12 @@ class Answer:
 def solver_version() -> str:
     """Return the exact version of z3."""
     return str(z3.get_version_string())
+
+
+def code_hash() -> str:
+    """Return the SHA-256 of the code that an answer comes from besides z3's own."""
+    files = (Path(module.__file__ or "") for module in (fixing, rewrite, sys.modules[__name__]))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
 def answer(question: Question) -> Answer:
@@ -79,4 +88,4 @@ def _queries(assertions: list[z3.BoolRef], question: Question) -> Iterator[list[
     if question.road is None:
         yield assertions
         return
-    yield from fixed(assertions, question.road, question.values)
+    yield from fixing.fixed(assertions, question.road, question.values)
