@@ -2,8 +2,8 @@
 # DO NOT EDIT. Written by `make generate` from the formulas in spec/.
 #
 # spec:   sha256 69acda356182a6520af158296850b369d7e1ba09d2e09dd35ad4978d6919e816
-# ledger: sha256 fb4e3b0547256669661573985889a97913ab255514df11010f31de10d294216b
-# solver: none (a test's ledger: nothing is proved)
+# ledger: sha256 e6762ef50c412f136e18970f33b8f9f74533a6c0656d06cac9004a7a05a916ec
+# solver: z3 5.4.1
 #
 # A copy of this file can be checked with `kvreshard verify-vendored FILE`.
 """Plan the copies that move a KV cache between tensor-parallel groups.
@@ -130,8 +130,7 @@ def replica_count(total_num_kv_heads: int, tp_size: int) -> int:
         every_write_is_inside_the_consumer_block,
         every_written_byte_holds_the_same_head_token_and_position,
         only_a_holder_of_the_head_sends_it,
-        producers_and_consumers_agree_on_their_peers,
-        the_length_check_accepts_exactly_the_plannable_regions.
+        producers_and_consumers_agree_on_their_peers.
     """
     # spec: (max (div tp_size total_num_kv_heads) 1)
     return max(tp_size // total_num_kv_heads, 1)
@@ -172,8 +171,7 @@ def replica_ordinal(total_num_kv_heads: int, tp_size: int, tp_rank: int) -> int:
         every_write_is_inside_the_consumer_block,
         every_written_byte_holds_the_same_head_token_and_position,
         only_a_holder_of_the_head_sends_it,
-        producers_and_consumers_agree_on_their_peers,
-        the_length_check_accepts_exactly_the_plannable_regions.
+        producers_and_consumers_agree_on_their_peers.
     """
     # spec: (mod tp_rank (replica_count total_num_kv_heads tp_size))
     return tp_rank % replica_count(total_num_kv_heads, tp_size)
@@ -191,8 +189,7 @@ def first_head(total_num_kv_heads: int, tp_size: int, tp_rank: int) -> int:
         every_write_is_inside_the_consumer_block,
         every_written_byte_holds_the_same_head_token_and_position,
         only_a_holder_of_the_head_sends_it,
-        producers_and_consumers_agree_on_their_peers,
-        the_length_check_accepts_exactly_the_plannable_regions.
+        producers_and_consumers_agree_on_their_peers.
     """
     # spec: (div (* tp_rank total_num_kv_heads) tp_size)
     return tp_rank * total_num_kv_heads // tp_size
@@ -219,8 +216,7 @@ def overlap_start(
         every_write_is_inside_the_consumer_block,
         every_written_byte_holds_the_same_head_token_and_position,
         only_a_holder_of_the_head_sends_it,
-        producers_and_consumers_agree_on_their_peers,
-        the_length_check_accepts_exactly_the_plannable_regions.
+        producers_and_consumers_agree_on_their_peers.
     """
     # spec: (max (first_head total_num_kv_heads producer_tp_size producer_tp_rank)
     #     (first_head total_num_kv_heads consumer_tp_size consumer_tp_rank))
@@ -254,8 +250,7 @@ def overlap_end(
         every_write_is_inside_the_consumer_block,
         every_written_byte_holds_the_same_head_token_and_position,
         only_a_holder_of_the_head_sends_it,
-        producers_and_consumers_agree_on_their_peers,
-        the_length_check_accepts_exactly_the_plannable_regions.
+        producers_and_consumers_agree_on_their_peers.
     """
     # spec: (min (+ (first_head total_num_kv_heads producer_tp_size producer_tp_rank)
     #     (head_count total_num_kv_heads producer_tp_size)) (+ (first_head
@@ -299,8 +294,7 @@ def sends(
         every_write_is_inside_the_consumer_block,
         every_written_byte_holds_the_same_head_token_and_position,
         only_a_holder_of_the_head_sends_it,
-        producers_and_consumers_agree_on_their_peers,
-        the_length_check_accepts_exactly_the_plannable_regions.
+        producers_and_consumers_agree_on_their_peers.
     """
     # spec: (and (= (replica_ordinal total_num_kv_heads producer_tp_size
     #     producer_tp_rank) elected_ordinal) (< (overlap_start total_num_kv_heads
@@ -346,13 +340,8 @@ def src_head_offset(
         producer_group_is_legal, producer_rank_is_in_range,
         consumer_tp_size_is_positive, consumer_group_is_legal,
         consumer_rank_is_in_range.
-    Invariants proved: every_consumer_head_is_covered_exactly_once,
-        no_two_writes_overlap, every_read_is_inside_the_producer_block,
-        every_write_is_inside_the_consumer_block,
-        every_written_byte_holds_the_same_head_token_and_position,
-        only_a_holder_of_the_head_sends_it,
-        producers_and_consumers_agree_on_their_peers,
-        the_length_check_accepts_exactly_the_plannable_regions.
+    Invariants proved: every_read_is_inside_the_producer_block,
+        every_written_byte_holds_the_same_head_token_and_position.
     """
     # spec: (- (overlap_start total_num_kv_heads producer_tp_size producer_tp_rank
     #     consumer_tp_size consumer_tp_rank) (first_head total_num_kv_heads
@@ -387,12 +376,9 @@ def dst_head_offset(
         consumer_tp_size_is_positive, consumer_group_is_legal,
         consumer_rank_is_in_range.
     Invariants proved: every_consumer_head_is_covered_exactly_once,
-        no_two_writes_overlap, every_read_is_inside_the_producer_block,
-        every_write_is_inside_the_consumer_block,
+        no_two_writes_overlap, every_write_is_inside_the_consumer_block,
         every_written_byte_holds_the_same_head_token_and_position,
-        only_a_holder_of_the_head_sends_it,
-        producers_and_consumers_agree_on_their_peers,
-        the_length_check_accepts_exactly_the_plannable_regions.
+        only_a_holder_of_the_head_sends_it.
     """
     # spec: (- (overlap_start total_num_kv_heads producer_tp_size producer_tp_rank
     #     consumer_tp_size consumer_tp_rank) (first_head total_num_kv_heads
@@ -430,9 +416,7 @@ def copied_head_count(
         no_two_writes_overlap, every_read_is_inside_the_producer_block,
         every_write_is_inside_the_consumer_block,
         every_written_byte_holds_the_same_head_token_and_position,
-        only_a_holder_of_the_head_sends_it,
-        producers_and_consumers_agree_on_their_peers,
-        the_length_check_accepts_exactly_the_plannable_regions.
+        only_a_holder_of_the_head_sends_it.
     """
     # spec: (- (overlap_end total_num_kv_heads producer_tp_size producer_tp_rank
     #     consumer_tp_size consumer_tp_rank) (overlap_start total_num_kv_heads
@@ -462,12 +446,7 @@ def owner(total_num_kv_heads: int, tp_size: int, head: int, ordinal: int) -> int
     Assumes: total_num_kv_heads_is_positive, tp_size_is_positive, group_is_legal,
         head_is_in_range, ordinal_is_in_range.
     Invariants proved: every_consumer_head_is_covered_exactly_once,
-        no_two_writes_overlap, every_read_is_inside_the_producer_block,
-        every_write_is_inside_the_consumer_block,
-        every_written_byte_holds_the_same_head_token_and_position,
-        only_a_holder_of_the_head_sends_it,
-        producers_and_consumers_agree_on_their_peers,
-        the_length_check_accepts_exactly_the_plannable_regions.
+        producers_and_consumers_agree_on_their_peers.
     """
     # spec: (+ (* (div head (head_count total_num_kv_heads tp_size)) (replica_count
     #     total_num_kv_heads tp_size)) ordinal)
@@ -493,13 +472,7 @@ def first_sender(
     Assumes: total_num_kv_heads_is_positive, producer_tp_size_is_positive,
         producer_group_is_legal, consumer_tp_size_is_positive, consumer_group_is_legal,
         consumer_rank_is_in_range, elected_ordinal_is_in_range.
-    Invariants proved: every_consumer_head_is_covered_exactly_once,
-        no_two_writes_overlap, every_read_is_inside_the_producer_block,
-        every_write_is_inside_the_consumer_block,
-        every_written_byte_holds_the_same_head_token_and_position,
-        only_a_holder_of_the_head_sends_it,
-        producers_and_consumers_agree_on_their_peers,
-        the_length_check_accepts_exactly_the_plannable_regions.
+    Invariants proved: producers_and_consumers_agree_on_their_peers.
     """
     # spec: (owner total_num_kv_heads producer_tp_size (first_head total_num_kv_heads
     #     consumer_tp_size consumer_tp_rank) elected_ordinal)
@@ -526,13 +499,7 @@ def last_sender(
     Assumes: total_num_kv_heads_is_positive, producer_tp_size_is_positive,
         producer_group_is_legal, consumer_tp_size_is_positive, consumer_group_is_legal,
         consumer_rank_is_in_range, elected_ordinal_is_in_range.
-    Invariants proved: every_consumer_head_is_covered_exactly_once,
-        no_two_writes_overlap, every_read_is_inside_the_producer_block,
-        every_write_is_inside_the_consumer_block,
-        every_written_byte_holds_the_same_head_token_and_position,
-        only_a_holder_of_the_head_sends_it,
-        producers_and_consumers_agree_on_their_peers,
-        the_length_check_accepts_exactly_the_plannable_regions.
+    Invariants proved: producers_and_consumers_agree_on_their_peers.
     """
     # spec: (owner total_num_kv_heads producer_tp_size (- (+ (first_head
     #     total_num_kv_heads consumer_tp_size consumer_tp_rank) (head_count
@@ -563,13 +530,7 @@ def first_receiver_candidate(
     Assumes: total_num_kv_heads_is_positive, producer_tp_size_is_positive,
         producer_group_is_legal, producer_rank_is_in_range,
         consumer_tp_size_is_positive, consumer_group_is_legal.
-    Invariants proved: every_consumer_head_is_covered_exactly_once,
-        no_two_writes_overlap, every_read_is_inside_the_producer_block,
-        every_write_is_inside_the_consumer_block,
-        every_written_byte_holds_the_same_head_token_and_position,
-        only_a_holder_of_the_head_sends_it,
-        producers_and_consumers_agree_on_their_peers,
-        the_length_check_accepts_exactly_the_plannable_regions.
+    Invariants proved: producers_and_consumers_agree_on_their_peers.
     """
     # spec: (owner total_num_kv_heads consumer_tp_size (first_head total_num_kv_heads
     #     producer_tp_size producer_tp_rank) 0)
@@ -593,13 +554,7 @@ def last_receiver_candidate(
     Assumes: total_num_kv_heads_is_positive, producer_tp_size_is_positive,
         producer_group_is_legal, producer_rank_is_in_range,
         consumer_tp_size_is_positive, consumer_group_is_legal.
-    Invariants proved: every_consumer_head_is_covered_exactly_once,
-        no_two_writes_overlap, every_read_is_inside_the_producer_block,
-        every_write_is_inside_the_consumer_block,
-        every_written_byte_holds_the_same_head_token_and_position,
-        only_a_holder_of_the_head_sends_it,
-        producers_and_consumers_agree_on_their_peers,
-        the_length_check_accepts_exactly_the_plannable_regions.
+    Invariants proved: producers_and_consumers_agree_on_their_peers.
     """
     # spec: (owner total_num_kv_heads consumer_tp_size (- (+ (first_head
     #     total_num_kv_heads producer_tp_size producer_tp_rank) (head_count
@@ -635,13 +590,7 @@ def region_lengths_match(
     Returns: a truth value.
     Assumes: total_num_kv_heads_is_positive, producer_tp_size_is_positive,
         producer_group_is_legal, consumer_tp_size_is_positive, consumer_group_is_legal.
-    Invariants proved: every_consumer_head_is_covered_exactly_once,
-        no_two_writes_overlap, every_read_is_inside_the_producer_block,
-        every_write_is_inside_the_consumer_block,
-        every_written_byte_holds_the_same_head_token_and_position,
-        only_a_holder_of_the_head_sends_it,
-        producers_and_consumers_agree_on_their_peers,
-        the_length_check_accepts_exactly_the_plannable_regions.
+    Invariants proved: the_length_check_accepts_exactly_the_plannable_regions.
     """
     # spec: (and (>= producer_region_bytes 1) (>= consumer_region_bytes 1) (= (mod
     #     producer_region_bytes (head_count total_num_kv_heads producer_tp_size)) 0) (=
@@ -672,13 +621,6 @@ def elect_lowest(
     Assumes: total_num_kv_heads_is_positive, producer_tp_size_is_positive,
         producer_group_is_legal, consumer_tp_size_is_positive, consumer_group_is_legal,
         consumer_rank_is_in_range.
-    Invariants proved: every_consumer_head_is_covered_exactly_once,
-        no_two_writes_overlap, every_read_is_inside_the_producer_block,
-        every_write_is_inside_the_consumer_block,
-        every_written_byte_holds_the_same_head_token_and_position,
-        only_a_holder_of_the_head_sends_it,
-        producers_and_consumers_agree_on_their_peers,
-        the_length_check_accepts_exactly_the_plannable_regions.
     """
     # spec: 0
     return 0
@@ -698,13 +640,6 @@ def elect_spread(
     Assumes: total_num_kv_heads_is_positive, producer_tp_size_is_positive,
         producer_group_is_legal, consumer_tp_size_is_positive, consumer_group_is_legal,
         consumer_rank_is_in_range.
-    Invariants proved: every_consumer_head_is_covered_exactly_once,
-        no_two_writes_overlap, every_read_is_inside_the_producer_block,
-        every_write_is_inside_the_consumer_block,
-        every_written_byte_holds_the_same_head_token_and_position,
-        only_a_holder_of_the_head_sends_it,
-        producers_and_consumers_agree_on_their_peers,
-        the_length_check_accepts_exactly_the_plannable_regions.
     """
     # spec: (mod consumer_tp_rank (replica_count total_num_kv_heads producer_tp_size))
     return consumer_tp_rank % replica_count(total_num_kv_heads, producer_tp_size)
@@ -724,13 +659,6 @@ def elect_paired(
     Assumes: total_num_kv_heads_is_positive, producer_tp_size_is_positive,
         producer_group_is_legal, consumer_tp_size_is_positive, consumer_group_is_legal,
         consumer_rank_is_in_range.
-    Invariants proved: every_consumer_head_is_covered_exactly_once,
-        no_two_writes_overlap, every_read_is_inside_the_producer_block,
-        every_write_is_inside_the_consumer_block,
-        every_written_byte_holds_the_same_head_token_and_position,
-        only_a_holder_of_the_head_sends_it,
-        producers_and_consumers_agree_on_their_peers,
-        the_length_check_accepts_exactly_the_plannable_regions.
     """
     # spec: (mod (div (* consumer_tp_rank producer_tp_size) consumer_tp_size)
     #     (replica_count total_num_kv_heads producer_tp_size))

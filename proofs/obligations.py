@@ -45,6 +45,7 @@ class Obligation:
             single out a regime, are not needed by it.
         invariant, part, regime, scope: where it belongs; None where that does not apply.
         road: how a bounded statement is settled; None for an unbounded one.
+        about: the formula whose definedness it is, or None.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Obligation:
     regime: str | None = None
     scope: str | None = None
     road: Road | None = None
+    about: Formula | None = None
 
     def lemmas(self) -> tuple[str, ...]:
         """Return the names of the lemmas it rests on, each once."""
@@ -67,7 +69,8 @@ class Obligation:
     def formulas(self) -> tuple[str, ...]:
         """Return the names of the formulas that the statement speaks of, with all they call."""
         statement = [hypothesis.condition for hypothesis in self.hypotheses]
-        return tuple(sorted(_formulas_in([*statement, self.goal])))
+        found = _formulas_in([*statement, self.goal])
+        return tuple(sorted(found | ({self.about.name} if self.about else set())))
 
 
 def obligations(maximum: int = DEFAULT_MAXIMUM) -> tuple[Obligation, ...]:
@@ -158,6 +161,7 @@ def _definedness() -> Iterator[Obligation]:
             goal=z3.And(*conditions),
             proof=DEFINEDNESS.get(made.name, NO_LEMMAS),
             scope="unbounded",
+            about=made,
         )
 
 
