@@ -38,10 +38,10 @@ def _translation(console: Console) -> list[str]:
     proved = [one.name for one in verdicts if one.verdict == "proved"]
     shell = [one.name for one in verdicts if one.verdict == "shell"]
     console.print(
-        f"translation: {len(proved)} formula functions proved equal to the specification; "
-        f"{len(shell)} functions of the shell are tested, not proved",
+        f"translation: {len(proved)} formula functions proved equal to the specification",
         highlight=False,
     )
+    console.print(f"shell around them, tested and not proved: {', '.join(shell)}", highlight=False)
     if not proved:
         return ["translation: no formula function was found"]
     return [

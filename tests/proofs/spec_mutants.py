@@ -430,6 +430,30 @@ MUTANTS = (
         lambda H, P, D, a, b, right: z3.And(right, a == b),
         {LENGTHS: (2, 1, 2)},
     ),
+    Mutant(
+        "bytes_of_a_token_lie_apart",
+        "byte_address",
+        lambda slot, token, position, N, C, right: (slot * C + position) * N + token,
+        smallest={CONTENT: (2, 1, 1)},
+    ),
+    Mutant(
+        "head_slot_counts_tokens",
+        "head_slot_at",
+        lambda y, N, C, right: y // C,
+        smallest={CONTENT: (2, 1, 1)},
+    ),
+    Mutant(
+        "token_runs_over_heads",
+        "token_at",
+        lambda y, N, C, right: y // C,
+        smallest={CONTENT: (2, 1, 1)},
+    ),
+    Mutant(
+        "position_plus_1",
+        "position_at",
+        _plus(1),
+        smallest={CONTENT: (2, 1, 1)},
+    ),
 )
 
 # No plan goes wrong by these: they are faults in what the proofs are about, or a candidate too many
@@ -446,30 +470,6 @@ FOUND_BY_THE_SOLVER_ALONE = (
         "last_receiver_candidate",
         _plus(1),
         shows=f"{PEERS}/each_candidate_is_a_rank/replicated_to_split_divisible/bounded",
-    ),
-    Mutant(
-        "bytes_of_a_token_lie_apart",
-        "byte_address",
-        lambda slot, token, position, N, C, right: (slot * C + position) * N + token,
-        shows=f"{CONTENT}/bytes/split_to_split_divisible/bounded",
-    ),
-    Mutant(
-        "head_slot_counts_tokens",
-        "head_slot_at",
-        lambda y, N, C, right: y // C,
-        shows=f"{CONTENT}/bytes/split_to_split_divisible/bounded",
-    ),
-    Mutant(
-        "token_runs_over_heads",
-        "token_at",
-        lambda y, N, C, right: y // C,
-        shows=f"{CONTENT}/bytes/split_to_split_divisible/bounded",
-    ),
-    Mutant(
-        "position_plus_1",
-        "position_at",
-        _plus(1),
-        shows=f"{CONTENT}/bytes/replicated_to_replicated_divisible/bounded",
     ),
     Mutant(
         "a_share_holds_the_head_it_touches",

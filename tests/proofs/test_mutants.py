@@ -60,6 +60,10 @@ REFUTED = (
     ("last_sender_one_head_on", PEERS),
     ("last_candidate_is_the_lowest_replica", PEERS),
     ("lengths_by_product_alone", LENGTHS),
+    ("bytes_of_a_token_lie_apart", CONTENT),
+    ("head_slot_counts_tokens", CONTENT),
+    ("token_runs_over_heads", CONTENT),
+    ("position_plus_1", CONTENT),
     ("lengths_may_be_zero", LENGTHS),
 )
 
