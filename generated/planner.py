@@ -2,7 +2,7 @@
 # DO NOT EDIT. Written by `make generate` from the formulas in spec/.
 #
 # spec:   sha256 69acda356182a6520af158296850b369d7e1ba09d2e09dd35ad4978d6919e816
-# ledger: sha256 e6762ef50c412f136e18970f33b8f9f74533a6c0656d06cac9004a7a05a916ec
+# ledger: sha256 3e186b59a4ea94656016069723c81e683a7adb181089eac0f4d064f72d47df74
 # solver: z3 5.4.1
 #
 # A copy of this file can be checked with `kvreshard verify-vendored FILE`.

@@ -40,11 +40,11 @@ def fixed(
         count = pairs[-1][1].as_long()
         bodies = [z3.substitute(body, *pairs) for body in prepared.bodies]
         alternatives = [item for body in bodies for item in write_out(body, count)]
-        if road.cases is None:
-            yield [given, *alternatives]
+        named = [name == z3.substitute(term, *pairs) for name, term in prepared.named]
+        if road.named is not None and road.cases:
+            yield [_cases(given, named, road.named, allowed), *alternatives]
         else:
-            named = [name == z3.substitute(term, *pairs) for name, term in prepared.named]
-            yield [_cases(given, named, road.cases, allowed), *alternatives]
+            yield [given, *named, *alternatives]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class _Prepared:
     Attributes:
         plain: what has no quantifier.
         bodies: the bodies of the negated existentials, their variable free.
-        named: names for terms that hold the parameter which is split into cases.
+        named: names for the terms of the bodies that hold the road's named parameter.
     """
 
     plain: Truth
@@ -67,9 +67,9 @@ def _prepare(assertions: list[Truth], road: Road) -> _Prepared:
     plain = z3.And(*[item for item in assertions if not _is_negated_existential(item)])
     bodies = [item.arg(0).body() for item in existentials]
     named: list[tuple[Integer, Integer]] = []
-    if road.cases is not None:
+    if road.named is not None:
         for index, body in enumerate(bodies):
-            renamed, terms = name_terms(body, z3.Int(road.cases, body.ctx), len(named))
+            renamed, terms = name_terms(body, z3.Int(road.named, body.ctx), len(named))
             named += terms
             bodies[index] = split_comparisons(renamed)
     return _Prepared(z3.simplify(plain), tuple(bodies), tuple(named))

@@ -265,12 +265,17 @@ def _unbounded(invariant: Invariant, claim: Claim, regime: Regime) -> Obligation
 
 
 def _bounded(invariant: Invariant, claim: Claim, regime: Regime, maximum: int) -> Obligation:
+    # Whether one size divides the other is not needed, and the regimes that differ in nothing else
+    # are then one question.
+    *sharding, divisibility = regime.hypotheses
+    given = (*claim.hypotheses, *sharding, *bounds(maximum))
     return Obligation(
         name=f"{invariant.name}/{claim.part}/{regime.name}/bounded",
         kind="invariant",
         sentence=invariant.sentence,
-        hypotheses=(*claim.hypotheses, *regime.hypotheses, *bounds(maximum)),
+        hypotheses=(*given, divisibility),
         goal=claim.goal,
+        assumed=len(given),
         invariant=invariant.name,
         part=claim.part,
         regime=regime.name,

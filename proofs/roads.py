@@ -22,6 +22,7 @@ DEFAULT_MAXIMUM = 256
 
 _HEADS = ("total_num_kv_heads",)
 _HEADS_AND_PRODUCERS = ("total_num_kv_heads", "producer_tp_size")
+_CONSUMERS = "consumer_tp_size"
 
 
 @dataclass(frozen=True)
@@ -30,19 +31,21 @@ class Road:
 
     Attributes:
         fixed: parameters that are fixed value by value, in this order.
-        cases: a parameter that is split into all its values within one query.
-        maximum: each of these takes the values from 1 to this.
+        named: a parameter; the terms that depend on it get names in what is written out.
+        cases: whether that parameter is also split into all its values within one query.
+        maximum: each of these parameters takes the values from 1 to this.
     """
 
     fixed: tuple[str, ...] = ()
-    cases: str | None = None
+    named: str | None = None
+    cases: bool = False
     maximum: int = DEFAULT_MAXIMUM
 
     def sentence(self) -> str:
         """Return the road in words."""
         if not self.fixed:
             return "heads and TP sizes symbolic"
-        split = f", {self.cases} split into its values in each query" if self.cases else ""
+        split = f", {self.named} split into its values in each query" if self.cases else ""
         return f"{' and '.join(self.fixed)} fixed value by value{split}, the rest symbolic"
 
 
@@ -61,15 +64,15 @@ def bounds(maximum: int) -> tuple[Hypothesis, ...]:
 def road_for(invariant: str, part: str, regime: str, maximum: int) -> Road:
     """Return the road of one part of an invariant in a regime. The table was found by trying."""
     fixed: tuple[str, ...] = ()
-    cases = None
+    named, cases = None, False
     if part == "at_least_once":
-        fixed = _HEADS_AND_PRODUCERS
-        cases = "consumer_tp_size" if "_to_split_" in regime else None
+        fixed, named = _HEADS_AND_PRODUCERS, _CONSUMERS
+        cases = "_to_split_" in regime
     elif part in {"each_listed_rank_sends", "each_sender_is_listed"}:
         fixed = _HEADS_AND_PRODUCERS if regime.startswith("replicated") else ()
-    elif part == "accepted_is_plannable":
-        fixed = _HEADS_AND_PRODUCERS if "_to_split_" in regime else ()
-        cases = "consumer_tp_size" if regime.startswith("split_to_split") else None
+    elif part == "accepted_is_plannable" and "_to_split_" in regime:
+        fixed, named = _HEADS_AND_PRODUCERS, _CONSUMERS
+        cases = regime.startswith("split")
     elif part == "each_candidate_is_a_rank" or invariant == "no_two_writes_overlap":
         fixed = _HEADS if regime.startswith("replicated_to_replicated") else ()
-    return Road(fixed, cases, maximum)
+    return Road(fixed, named, cases, maximum)
