@@ -126,7 +126,9 @@ def test_every_bounded_statement_names_its_range() -> None:
     for item in bounded:
         assert item.road is not None
         assert item.road.maximum == DEFAULT_MAXIMUM == 256
-        assert [one.name for one in item.hypotheses[-len(limits) :]] == limits
+        # The proof is given all but the last, divisibility.
+        assert item.assumed == len(item.hypotheses) - 1
+        assert [one.name for one in item.hypotheses[-len(limits) - 1 : -1]] == limits
         assert item.proof.uses == ()
         assert item.proof.closed == frozenset()
 
@@ -136,7 +138,8 @@ def test_a_road_is_told_in_words() -> None:
     assert Road(("total_num_kv_heads",)).sentence() == (
         "total_num_kv_heads fixed value by value, the rest symbolic"
     )
-    assert Road(("total_num_kv_heads", "producer_tp_size"), "consumer_tp_size").sentence() == (
+    road = Road(("total_num_kv_heads", "producer_tp_size"), "consumer_tp_size", cases=True)
+    assert road.sentence() == (
         "total_num_kv_heads and producer_tp_size fixed value by value, "
         "consumer_tp_size split into its values in each query, the rest symbolic"
     )
