@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default=True)
 def main(wanted: str, jobs: int) -> None:
     """Prove without the cache and print what each obligation takes, the dearest first."""
-    console = Console(width=160)
+    console = Console(width=160, soft_wrap=True, highlight=False)
     started = time.perf_counter()
     run = prove_all(console, wanted=wanted, use_cache=False, jobs=jobs)
     elapsed = time.perf_counter() - started

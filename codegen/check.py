@@ -39,9 +39,8 @@ def _translation(console: Console) -> list[str]:
     shell = [one.name for one in verdicts if one.verdict == "shell"]
     console.print(
         f"translation: {len(proved)} formula functions proved equal to the specification",
-        highlight=False,
     )
-    console.print(f"shell around them, tested and not proved: {', '.join(shell)}", highlight=False)
+    console.print(f"shell around them, tested and not proved: {', '.join(shell)}")
     if not proved:
         return ["translation: no formula function was found"]
     return [
@@ -70,7 +69,6 @@ def _enumeration(console: Console, maximum: int) -> list[str]:
     console.print(
         f"enumeration: {judged} cases (H, P, D up to {maximum}, every policy) run and judged, "
         f"{len(found)} violations",
-        highlight=False,
     )
     if not judged:
         return ["enumeration: no case was run"]

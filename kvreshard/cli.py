@@ -66,7 +66,7 @@ def prove(wanted: str, no_cache: bool, as_json: bool, smt2: Path | None, jobs: i
         count = proving.export(smt2, wanted)
         click.echo(f"{count} obligations written to {smt2}")
         sys.exit(HOLDS if count else FAILED)
-    console = Console(stderr=as_json)
+    console = Console(stderr=as_json, soft_wrap=True, highlight=False)
     run = proving.prove_all(
         console, wanted=wanted, use_cache=not no_cache, jobs=jobs or os.cpu_count() or 1
     )
@@ -92,10 +92,10 @@ def generate() -> None:
 def check(enumerate_to: int) -> None:
     """Check generated/ as it lies: translation, freshness, and every small case by running it."""
     checking = _needs_prove("kvreshard.codegen.check")
-    console = Console()
+    console = Console(soft_wrap=True, highlight=False)
     complaints = checking.check_generated(console, enumerate_to)
     for complaint in complaints:
-        console.print(complaint, style="bold red", highlight=False)
+        console.print(complaint, style="bold red")
     sys.exit(FAILED if complaints else HOLDS)
 
 

@@ -55,7 +55,7 @@ def prove_all(console: Console, *, wanted: str, use_cache: bool, jobs: int) -> R
         ledgers.write(ledger)
     print_invariants(console, verdicts)
     print_funnel(console, len(declared), verdicts)
-    console.print(f"  {'orphans':<20}{len(lonely):>5}", highlight=False)
+    console.print(f"  {'orphans':<20}{len(lonely):>5}")
     if chosen and not lonely and ledgers.all_hold(ledger):
         console.print("every obligation in scope holds", style="bold green")
         return Run(ledger, tuple(verdicts), HOLDS)
@@ -114,6 +114,6 @@ def _tell_failure(
         return
     print_failures(console, verdicts)
     for orphan in lonely:
-        console.print(f"orphan: {orphan}", style="bold red", highlight=False)
+        console.print(f"orphan: {orphan}", style="bold red")
     if any(not verdict.holds for verdict in verdicts):
         print_counterexamples(console, smallest_counterexamples())

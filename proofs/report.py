@@ -58,17 +58,26 @@ def print_funnel(console: Console, declared: int, verdicts: Sequence[Verdict]) -
         ("unknown", sum(verdict.result == "unknown" for verdict in verdicts)),
     ]
     for label, count in steps:
-        console.print(f"  {label:<20}{count:>5}", highlight=False)
+        console.print(f"  {label:<20}{count:>5}")
 
 
 def print_failures(console: Console, verdicts: Sequence[Verdict]) -> None:
-    """Print each obligation that is not shown, with its sentence and why."""
-    for verdict in verdicts:
-        if not verdict.holds:
-            item = verdict.obligation
-            console.print(f"{verdict.result}: {item.name}", style="bold red", highlight=False)
-            console.print(f"  {item.sentence}", highlight=False)
-            console.print(f"  {verdict.reason}", highlight=False)
+    """Print what is not shown: by sentence, each obligation with its result and reason.
+
+    What is unproved only for want of a lemma is counted, not listed.
+    """
+    failed = [verdict for verdict in verdicts if not verdict.holds]
+    own = [verdict for verdict in failed if not verdict.rests_on]
+    for sentence in dict.fromkeys(verdict.obligation.sentence for verdict in own):
+        console.print(f"not shown: {sentence}", style="bold red")
+        for verdict in own:
+            if verdict.obligation.sentence == sentence:
+                console.print(f"  {verdict.result} ({verdict.reason}): {verdict.obligation.name}")
+    for name, count in Counter(verdict.rests_on for verdict in failed if verdict.rests_on).items():
+        console.print(f"not shown: {count} obligations that rest on lemma {name}", style="bold red")
+    broken = {v.obligation.invariant for v in failed if v.obligation.invariant}
+    if broken:
+        console.print(f"invariants not shown: {', '.join(sorted(broken))}", style="bold red")
 
 
 def print_counterexamples(console: Console, found: Sequence[Counterexample]) -> None:
@@ -80,7 +89,7 @@ def print_counterexamples(console: Console, found: Sequence[Counterexample]) -> 
         )
     for counterexample in found:
         console.print()
-        console.print(tell(counterexample), highlight=False)
+        console.print(tell(counterexample))
 
 
 def _count(verdicts: Sequence[Verdict], result: str, scope: str) -> int:

@@ -30,6 +30,7 @@ class Verdict:
         largest_rlimit: resource units of the dearest query.
         seconds: solver time on the clock, added up over queries.
         reason: why it does not hold, in words; empty where it does.
+        rests_on: the lemma that it would be proved with, had that been proved; else empty.
         cached: whether every answer came from the cache.
     """
 
@@ -39,6 +40,7 @@ class Verdict:
     largest_rlimit: int
     seconds: float
     reason: str = ""
+    rests_on: str = ""
     cached: bool = False
 
     @property
@@ -158,5 +160,6 @@ def _with_its_lemmas(verdict: Verdict, known: dict[str, Verdict]) -> Verdict:
         lemma = known.get(f"lemma/{name}")
         if lemma is None or not lemma.holds:
             state = "is not part of this run" if lemma is None else f"is {lemma.result}"
-            return replace(verdict, result="unknown", reason=f"lemma {name} {state}")
+            reason = f"lemma {name} {state}"
+            return replace(verdict, result="unknown", reason=reason, rests_on=name)
     return verdict
