@@ -2,7 +2,7 @@
 # DO NOT EDIT. Written by `make generate` from the formulas in spec/.
 #
 # spec:   sha256 69acda356182a6520af158296850b369d7e1ba09d2e09dd35ad4978d6919e816
-# ledger: sha256 3e186b59a4ea94656016069723c81e683a7adb181089eac0f4d064f72d47df74
+# ledger: sha256 4752f06cf7d3991a327a8c0ac00911ba6c389df78bafe94fe021ed6b5db00750
 # solver: z3 5.4.1
 #
 # A copy of this file can be checked with `kvreshard verify-vendored FILE`.

@@ -61,6 +61,8 @@ def prove(wanted: str, no_cache: bool, as_json: bool, smt2: Path | None, jobs: i
 
     A run with --filter writes no ledger.
     """
+    if smt2 is not None and as_json:
+        raise click.UsageError("--smt2 proves nothing, so it has no ledger to print with --json")
     proving = _needs_prove("kvreshard.proofs.command")
     if smt2 is not None:
         count = proving.export(smt2, wanted)

@@ -31,7 +31,7 @@ class Assumption:
 ASSUMPTIONS: tuple[Assumption, ...] = (
     # What the caller promises.
     Assumption(
-        name="rank_in_range",
+        name="rank_is_in_range",
         statement="Each rank is an integer r with 0 <= r < T, where T is its group's size.",
         mitigation=(
             "The planner checks it on every call and raises ValueError naming the field, the "

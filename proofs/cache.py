@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,14 +47,21 @@ class Cache:
             return None
 
     def keep(self, question: Question, answer: Answer) -> None:
-        """Keep an answer. The file appears whole or not at all."""
+        """Keep an answer. The file appears whole or not at all.
+
+        Where the directory cannot be written, nothing is kept from then on, and a warning says so.
+        """
         path = self._path(question)
         if path is None:
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_suffix(f".{os.getpid()}.part")
-        draft.write_text(json.dumps(asdict(answer)), encoding="utf-8")
-        draft.replace(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft.write_text(json.dumps(asdict(answer)), encoding="utf-8")
+            draft.replace(path)
+        except OSError as error:
+            warnings.warn(f"answers are not kept for the next run: {error}", stacklevel=2)
+            self._directory = None
 
     def _path(self, question: Question) -> Path | None:
         if self._directory is None:

@@ -57,7 +57,8 @@ def prove_all(console: Console, *, wanted: str, use_cache: bool, jobs: int) -> R
     print_funnel(console, len(declared), verdicts)
     console.print(f"  {'orphans':<20}{len(lonely):>5}")
     if chosen and not lonely and ledgers.all_hold(ledger):
-        console.print("every obligation in scope holds", style="bold green")
+        scope = "every obligation" if not wanted else f"each of {len(verdicts)} chosen obligations"
+        console.print(f"{scope} holds", style="bold green")
         return Run(ledger, tuple(verdicts), HOLDS)
     _tell_failure(console, verdicts, lonely, wanted)
     refuted = any(verdict.result in {"refuted", "vacuous"} for verdict in verdicts)

@@ -42,6 +42,7 @@ def build(verdicts: Sequence[Verdict]) -> dict[str, Any]:
             "obligations": len(verdicts),
             "results": dict(sorted(results.items())),
             "kinds": dict(sorted(kinds.items())),
+            "distinct_statements": len({text_hash(verdict.obligation) for verdict in verdicts}),
         },
         "obligations": [_row(verdict) for verdict in verdicts],
     }
@@ -97,6 +98,7 @@ def _row(verdict: Verdict) -> dict[str, Any]:
         "reason": verdict.reason,
         "sentence": item.sentence,
         "hypotheses": [hypothesis.name for hypothesis in item.hypotheses],
+        "assumed": [hypothesis.name for hypothesis in item.given()],
         "lemmas": list(item.lemmas()),
         "closed": sorted(item.proof.closed),
         "formulas": list(item.formulas()),

@@ -62,6 +62,10 @@ class Obligation:
     road: Road | None = None
     about: Formula | None = None
 
+    def given(self) -> tuple[Hypothesis, ...]:
+        """Return the hypotheses that the proof is given."""
+        return self.hypotheses[: self.assumed]
+
     def lemmas(self) -> tuple[str, ...]:
         """Return the names of the lemmas it rests on, each once."""
         return tuple(dict.fromkeys(use.lemma.name for use in self.proof.uses))
@@ -90,6 +94,10 @@ def obligations(maximum: int = DEFAULT_MAXIMUM) -> tuple[Obligation, ...]:
     names = [obligation.name for obligation in listed]
     if len(set(names)) != len(names):
         raise ValueError("two obligations have the same name")
+    for obligation in listed:
+        for use in obligation.proof.uses:
+            if LEMMAS.get(use.lemma.name) is not use.lemma:
+                raise ValueError(f"{obligation.name} uses {use.lemma.name}, which is not stated")
     return listed
 
 

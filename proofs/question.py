@@ -106,7 +106,7 @@ def proof_text(obligation: Obligation) -> str:
 
 def _negated(obligation: Obligation) -> list[Truth]:
     closed = obligation.proof.closed
-    assumed = [hypothesis.condition for hypothesis in obligation.hypotheses[: obligation.assumed]]
+    assumed = [hypothesis.condition for hypothesis in obligation.given()]
     facts = [use.fact() for use in obligation.proof.uses]
     statement = [*assumed, *facts, z3.Not(obligation.goal)]
     return [unfold(condition, closed) for condition in statement]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from kvreshard.proofs.counterexample import SEARCHED_TO, Counterexample
+from kvreshard.proofs.question import text_hash
 from kvreshard.proofs.story import tell
 from kvreshard.spec.election import POLICIES
 from kvreshard.spec.invariants import INVARIANTS, NOT_YET_STATED
@@ -47,6 +48,7 @@ def print_funnel(console: Console, declared: int, verdicts: Sequence[Verdict]) -
     for name in NOT_YET_STATED:
         console.print(f"  invariant {name}: not stated yet")
     console.print("funnel", style="bold")
+    statements = len({text_hash(verdict.obligation) for verdict in verdicts})
     steps = [
         ("declared", declared),
         ("in scope", len(verdicts)),
@@ -56,6 +58,7 @@ def print_funnel(console: Console, declared: int, verdicts: Sequence[Verdict]) -
         ("scenarios satisfied", sum(verdict.result == "satisfied" for verdict in verdicts)),
         ("refuted or vacuous", sum(v.result in {"refuted", "vacuous"} for v in verdicts)),
         ("unknown", sum(verdict.result == "unknown" for verdict in verdicts)),
+        ("distinct statements", statements),
     ]
     for label, count in steps:
         console.print(f"  {label:<20}{count:>5}")

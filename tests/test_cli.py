@@ -93,7 +93,7 @@ def test_a_filtered_run_proves_and_leaves_the_ledger_alone(
     before = LEDGER_PATH.read_bytes() if LEDGER_PATH.exists() else None
     result = run("prove", "--filter", "lemma/exact_division", "--no-cache", "--jobs", "1")
     assert result.exit_code == 0, result.output
-    assert "every obligation in scope holds" in result.output
+    assert "chosen obligations holds" in result.output
     assert "in scope                1" in result.output
     assert no_ledger_written == []
     assert (LEDGER_PATH.read_bytes() if LEDGER_PATH.exists() else None) == before
@@ -112,7 +112,7 @@ def test_a_filtered_run_includes_the_lemmas_it_rests_on_and_prints_json_alone() 
         wanted,
     }
     assert {row["result"] for row in ledger["obligations"]} == {"proved"}
-    assert "every obligation in scope holds" in result.stderr
+    assert "chosen obligations holds" in result.stderr
 
 
 def test_the_export_can_be_read_by_a_solver(tmp_path: Path) -> None:
@@ -277,3 +277,10 @@ def test_a_copy_can_be_verified_without_the_extra() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_smt2_and_json_do_not_go_together(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["prove", "--json", "--smt2", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "--smt2 proves nothing" in result.output
+    assert list(tmp_path.iterdir()) == []

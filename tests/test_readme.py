@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import doctest
+import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 README = Path(__file__).resolve().parent.parent / "README.md"
+LEDGER = README.parent / "proofs" / "ledger.json"
 BLOCK = re.compile(r"^```(python|pycon)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -50,3 +53,32 @@ def test_every_python_block_runs_and_prints_what_it_shows() -> None:
 )
 def test_every_public_function_has_an_example(name: str) -> None:
     assert any(re.search(rf"\b{name}\(", source) for _, _, source in examples())
+
+
+def test_the_funnel_shown_is_that_of_the_ledger() -> None:
+    shown = dict(re.findall(r"^  ([a-z][a-z -]*[a-z]) +(\d+)$", README.read_text("utf-8"), re.M))
+    ledger = json.loads(LEDGER.read_text("utf-8"))
+    proved = Counter(row["scope"] for row in ledger["obligations"] if row["result"] == "proved")
+    summary = ledger["summary"]
+    assert {name: int(count) for name, count in shown.items()} == {
+        "declared": summary["obligations"],
+        "in scope": summary["obligations"],
+        "non-vacuous": summary["obligations"],
+        "proved unbounded": proved["unbounded"],
+        "proved bounded": proved["bounded"],
+        "scenarios satisfied": summary["results"]["satisfied"],
+        "refuted or vacuous": 0,
+        "unknown": 0,
+        "distinct statements": summary["distinct_statements"],
+        "orphans": 0,
+    }
+
+
+def test_the_table_shown_counts_the_rows_of_the_ledger() -> None:
+    rows = json.loads(LEDGER.read_text("utf-8"))["obligations"]
+    counted = Counter((row["invariant"], row["scope"]) for row in rows if row["invariant"])
+    shown = re.findall(r"^(\w+) +(\d+) of (\d+) +(\d+) of (\d+)$", README.read_text("utf-8"), re.M)
+    assert {name for name, *_ in shown} == {name for name, _ in counted}
+    for name, *numbers in shown:
+        unbounded, bounded = counted[name, "unbounded"], counted[name, "bounded"]
+        assert [int(number) for number in numbers] == [unbounded, unbounded, bounded, bounded]

@@ -101,3 +101,13 @@ def test_the_directory_can_be_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     assert default_directory() == tmp_path / ".cache" / "kvreshard" / "proofs"
+
+
+def test_a_directory_that_cannot_be_written_is_a_warning_not_an_end(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("", encoding="utf-8")
+    cache = Cache(blocked / "inside")
+    with pytest.warns(UserWarning, match="answers are not kept"):
+        cache.keep(QUESTION, ANSWER)
+    cache.keep(QUESTION, ANSWER)
+    assert cache.find(QUESTION) is None

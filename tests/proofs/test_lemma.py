@@ -2,13 +2,15 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import z3
 
+from kvreshard.proofs import compositions
 from kvreshard.proofs import lemma as lemma_module
-from kvreshard.proofs.lemma import LEMMAS, Lemma, Proof, Statement, lemma
+from kvreshard.proofs.lemma import LEMMAS, Instance, Lemma, Proof, Statement, lemma
 from kvreshard.proofs.lemmas import exact_division, multiplication_keeps_order, sets_of_replicas
 from kvreshard.proofs.obligations import obligations
 from kvreshard.spec.canonical import spec_formulas
@@ -201,3 +203,14 @@ def test_the_lemma_about_sets_is_not_about_split_groups_alone() -> None:
     assert given(4, 2, 1)
     assert given(2, 4, 3)
     assert not given(4, 3, 0)
+
+
+def test_an_obligation_cannot_use_a_lemma_that_only_has_the_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    right = LEMMAS["exact_division"]
+    false = replace(right, then=(z3.BoolVal(False),))
+    proof = Proof(uses=(Instance(false, right.variables),))
+    monkeypatch.setitem(compositions.ELECTIONS, "split_to_split_divisible", proof)
+    with pytest.raises(ValueError, match="uses exact_division, which is not stated"):
+        obligations()
