@@ -102,6 +102,11 @@ class ProducerPeer:
         self._consumers: dict[ConsumerKey, RankLayout] = {}
         self._sessions: set[str] = set()
         self._offers: dict[str, _Offer] = {}
+        #: Who gave up a request that is not offered yet; their pulls must not be served later,
+        #: since an abort's receipt lets the consumer use its blocks for something else.
+        self._early_aborts: dict[str, set[ConsumerKey]] = {}
+        #: Requests given up by somebody, offered at some time; kept for the same reason.
+        self._aborted: set[str] = set()
 
     def hello(self) -> ProducerHello:
         """The message that introduces this producer."""
@@ -127,10 +132,11 @@ class ProducerPeer:
     def offer(self, request_id: str, blocks: Sequence[int]) -> None:
         """Hold a finished prefill's blocks until every expected receiver has been answered.
 
+        A consumer that gave it up already counts as answered.
         Raises RequestError for a request id that was used, or blocks still held by a failed write.
         """
         with self._lock:
-            if request_id in self._offers:
+            if request_id in self._offers or request_id in self._aborted:
                 raise RequestError(f"request {request_id!r} was offered before; legal is once")
             for other, held in self._offers.items():
                 shared = set(held.blocks) & set(blocks) if held.unsafe else set()
@@ -139,7 +145,9 @@ class ProducerPeer:
                         f"source block {min(shared)} is held: a failed write of request "
                         f"{other!r} may still read it"
                     )
-            self._offers[request_id] = _Offer(tuple(blocks))
+            offer = self._offers[request_id] = _Offer(tuple(blocks))
+            for consumer in self._early_aborts.pop(request_id, ()):
+                self._give_up(request_id, offer, consumer)
 
     def serve(self, pull: Pull) -> Receipt:
         """Write what the plan says for this consumer and report it. Blocks until it is written.
@@ -164,10 +172,12 @@ class ProducerPeer:
         with self._lock:
             offer = self._offers.get(abort.request_id)
             rank = abort.consumer.tp_rank
-            if offer is not None:
-                if rank in offer.sending or rank in offer.answered:
-                    return None
-                offer.answered.add(rank)
+            if offer is None:
+                self._early_aborts.setdefault(abort.request_id, set()).add(abort.consumer)
+            elif rank in offer.sending or rank in offer.answered:
+                return None
+            else:
+                self._give_up(abort.request_id, offer, abort.consumer)
         return self._failed(abort, "aborted before it was sent", quiescent=True)
 
     def held_source_blocks(self) -> dict[str, tuple[int, ...]]:
@@ -205,6 +215,11 @@ class ProducerPeer:
         self._transport.close()
         with self._lock:
             self._offers.clear()
+
+    def _give_up(self, request_id: str, offer: _Offer, consumer: ConsumerKey) -> None:
+        """Never serve this consumer's pull of it. With the lock held."""
+        offer.answered.add(consumer.tp_rank)
+        self._aborted.add(request_id)
 
     def _check_consumer(self, hello: ConsumerHello) -> None:
         _check_agreement("protocol", PROTOCOL, hello.protocol)

@@ -21,7 +21,7 @@ from kvreshard.runtime.errors import (
     TransferError,
 )
 from kvreshard.runtime.local import introduce, transfer
-from kvreshard.runtime.messages import Abort, Accepted, ConsumerKey, Pull, Receipt, Refused
+from kvreshard.runtime.messages import Accepted, ConsumerKey, Pull, Receipt, Refused
 from kvreshard.runtime.peers import Cache, ConsumerPeer, ProducerPeer
 from kvreshard.runtime.receipts import RequestState
 from kvreshard.runtime.regions import region_from_tensor
@@ -514,11 +514,45 @@ def test_f26_an_aborted_request_keeps_its_blocks_while_a_write_can_land() -> Non
     assert all(not producer.held_source_blocks() for producer in ranks.producers.values())
 
 
-def test_an_abort_of_an_unknown_request_is_answered() -> None:
+def test_an_abort_before_the_offer_stops_a_pull_that_is_served_later() -> None:
     ranks = make_ranks(1, 1, 1)
-    answer = ranks.producers[0].abort(Abort(request_id="?", consumer=ranks.consumers[0].key))
+    producer, consumer = ranks.producers[0], ranks.consumers[0]
+    introduce(consumer, ranks.producers)
+    held_back = consumer.request("later", [0, 1])[0]
+    answer = producer.abort(consumer.abort("later")[0])
     assert answer is not None
-    assert answer.quiescent
+    consumer.receive(answer)
+    assert consumer.held_destination_blocks() == {}, "these blocks are used for something else"
+    producer.offer("later", [0, 1])
+    assert producer.held_source_blocks() == {REQUEST: (0, 1, 2)}, "nobody else reads it"
+    assert producer.serve(held_back).failure == (
+        "request 'later' was pulled or aborted by rank 0 before"
+    )
+    assert not ranks.destination[0][0].any()
+
+
+def test_an_early_abort_of_one_rank_does_not_stop_the_other() -> None:
+    ranks = make_ranks(2, 1, 2)
+    producer = ranks.producers[0]
+    for consumer in ranks.consumers.values():
+        introduce(consumer, ranks.producers)
+    pulls = {rank: one.request("later", [0])[0] for rank, one in ranks.consumers.items()}
+    producer.abort(ranks.consumers[0].abort("later")[0])
+    producer.offer("later", [0])
+    assert producer.held_source_blocks()["later"] == (0,)
+    assert producer.serve(pulls[1]).failure == ""
+    assert "later" not in producer.held_source_blocks()
+
+
+def test_a_request_that_was_aborted_is_not_offered_again() -> None:
+    ranks = make_ranks(1, 1, 1)
+    producer, consumer = ranks.producers[0], ranks.consumers[0]
+    introduce(consumer, ranks.producers)
+    consumer.request(REQUEST, [0, 1, 2])
+    producer.abort(consumer.abort(REQUEST)[0])
+    producer.forget(REQUEST)
+    with pytest.raises(RequestError, match="was offered before"):
+        producer.offer(REQUEST, [0, 1, 2])
 
 
 # Transports that fail or lie
