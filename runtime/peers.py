@@ -104,7 +104,7 @@ class ProducerPeer:
         self._offers: dict[str, _Offer] = {}
         #: Who gave up a request that is not offered yet; their pulls must not be served later,
         #: since an abort's receipt lets the consumer use its blocks for something else.
-        self._early_aborts: dict[str, set[ConsumerKey]] = {}
+        self._early_aborts: dict[str, list[ConsumerKey]] = {}
         #: Requests given up by somebody, offered at some time; kept for the same reason.
         self._aborted: set[str] = set()
 
@@ -172,8 +172,12 @@ class ProducerPeer:
         with self._lock:
             offer = self._offers.get(abort.request_id)
             rank = abort.consumer.tp_rank
+            try:
+                self._check_reader(abort, offer)
+            except RequestError as error:
+                return self._failed(abort, str(error), quiescent=True)
             if offer is None:
-                self._early_aborts.setdefault(abort.request_id, set()).add(abort.consumer)
+                self._early_aborts.setdefault(abort.request_id, []).append(abort.consumer)
             elif rank in offer.sending or rank in offer.answered:
                 return None
             else:
@@ -218,8 +222,10 @@ class ProducerPeer:
 
     def _give_up(self, request_id: str, offer: _Offer, consumer: ConsumerKey) -> None:
         """Never serve this consumer's pull of it. With the lock held."""
-        offer.answered.add(consumer.tp_rank)
         self._aborted.add(request_id)
+        if offer.dp_rank in (None, consumer.dp_rank):
+            offer.dp_rank = consumer.dp_rank
+            offer.answered.add(consumer.tp_rank)
 
     def _check_consumer(self, hello: ConsumerHello) -> None:
         _check_agreement("protocol", PROTOCOL, hello.protocol)
@@ -234,22 +240,10 @@ class ProducerPeer:
     def _begin(self, pull: Pull) -> tuple[_Offer, RankLayout]:
         rank = pull.consumer.tp_rank
         with self._lock:
-            consumer = self._consumers.get(pull.consumer)
-            if consumer is None:
-                raise RequestError(f"consumer {tuple(pull.consumer)} has not been accepted")
-            if rank not in self.expected_receivers:
-                raise RequestError(
-                    f"consumer rank {rank} gets nothing from producer {self.layout.tp_rank}; "
-                    f"expected are {sorted(self.expected_receivers)}"
-                )
             offer = self._offers.get(pull.request_id)
+            consumer = self._check_reader(pull, offer)
             if offer is None:
                 raise RequestError(f"request {pull.request_id!r} is not offered here")
-            if offer.dp_rank not in (None, pull.consumer.dp_rank):
-                raise RequestError(
-                    f"request {pull.request_id!r} is read by dp_rank {offer.dp_rank}, "
-                    f"not {pull.consumer.dp_rank}"
-                )
             if rank in offer.sending or rank in offer.answered:
                 raise RequestError(
                     f"request {pull.request_id!r} was pulled or aborted by rank {rank} before"
@@ -257,6 +251,24 @@ class ProducerPeer:
             offer.dp_rank = pull.consumer.dp_rank
             offer.sending.add(rank)
             return offer, consumer
+
+    def _check_reader(self, message: Pull | Abort, offer: _Offer | None) -> RankLayout:
+        """The consumer that speaks, if it may read this offer. With the lock held."""
+        key = message.consumer
+        consumer = self._consumers.get(key)
+        if consumer is None:
+            raise RequestError(f"consumer {tuple(key)} has not been accepted")
+        if key.tp_rank not in self.expected_receivers:
+            raise RequestError(
+                f"consumer rank {key.tp_rank} gets nothing from producer {self.layout.tp_rank}; "
+                f"expected are {sorted(self.expected_receivers)}"
+            )
+        if offer is not None and offer.dp_rank not in (None, key.dp_rank):
+            raise RequestError(
+                f"request {message.request_id!r} is read by dp_rank {offer.dp_rank}, "
+                f"not {key.dp_rank}"
+            )
+        return consumer
 
     def _write(self, pull: Pull, offer: _Offer, consumer: RankLayout) -> tuple[Receipt, int]:
         """The receipt, and how many descriptors were written."""

@@ -21,7 +21,7 @@ from kvreshard.runtime.errors import (
     TransferError,
 )
 from kvreshard.runtime.local import introduce, transfer
-from kvreshard.runtime.messages import Accepted, ConsumerKey, Pull, Receipt, Refused
+from kvreshard.runtime.messages import Abort, Accepted, ConsumerKey, Pull, Receipt, Refused
 from kvreshard.runtime.peers import Cache, ConsumerPeer, ProducerPeer
 from kvreshard.runtime.receipts import RequestState
 from kvreshard.runtime.regions import region_from_tensor
@@ -553,6 +553,32 @@ def test_a_request_that_was_aborted_is_not_offered_again() -> None:
     producer.forget(REQUEST)
     with pytest.raises(RequestError, match="was offered before"):
         producer.offer(REQUEST, [0, 1, 2])
+
+
+def test_an_abort_from_a_stranger_frees_nothing() -> None:
+    ranks = make_ranks(1, 1, 1)
+    producer, consumer = ranks.producers[0], ranks.consumers[0]
+    answer = producer.abort(Abort(request_id=REQUEST, consumer=ConsumerKey(0, 5)))
+    assert answer is not None
+    assert (answer.failure, answer.quiescent) == ("consumer (0, 5) has not been accepted", True)
+    assert producer.held_source_blocks() == {REQUEST: (0, 1, 2)}
+    introduce(consumer, ranks.producers)
+    assert transfer(consumer, ranks.producers, REQUEST, DESTINATION) is RequestState.READY
+
+
+def test_f23_an_abort_of_another_dp_group_frees_nothing() -> None:
+    ranks = make_ranks(2, 1, 2)
+    producer = ranks.producers[0]
+    for rank, consumer in ranks.consumers.items():
+        introduce(consumer, ranks.producers)
+        hello = consumer.hello()
+        layout = msgspec.structs.replace(hello.layout, dp_rank=3, session=f"another {rank}")
+        producer.meet(msgspec.structs.replace(hello, layout=layout))
+    assert producer.serve(pull_of(ranks)).failure == ""
+    answer = producer.abort(Abort(request_id=REQUEST, consumer=ConsumerKey(1, 3)))
+    assert answer is not None
+    assert answer.failure == "request 'request-a' is read by dp_rank 0, not 3"
+    assert producer.held_source_blocks() == {REQUEST: (0, 1, 2)}
 
 
 # Transports that fail or lie
