@@ -18,7 +18,7 @@ from kvreshard.demo import demo
 if TYPE_CHECKING:
     from types import ModuleType
 
-HOLDS, FAILED, USAGE, NOT_DECIDED = 0, 1, 2, 3
+HOLDS, FAILED, NOT_DECIDED = 0, 1, 3
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -33,13 +33,19 @@ def main() -> None:
 main.add_command(demo)
 
 
+class _NotDecided(click.ClickException):
+    """Nothing was checked, so nothing is known."""
+
+    exit_code = NOT_DECIDED
+
+
 def _needs_prove(module: str) -> ModuleType:
     """Import a module of the proof side, or say which extra it needs."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name in {"z3", "jinja2"}:
-            raise click.ClickException(
+            raise _NotDecided(
                 f"this needs {error.name}, which comes with the extra `prove`: "
                 "pip install 'kvreshard[prove]', or `make prove` in a checkout"
             ) from error
