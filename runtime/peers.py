@@ -152,13 +152,19 @@ class ProducerPeer:
     def serve(self, pull: Pull) -> Receipt:
         """Write what the plan says for this consumer and report it. Blocks until it is written.
 
-        Never raises for a bad or a failed pull: the receipt carries the failure.
+        Raises no Exception: the receipt carries the failure of a bad or a failed pull.
         """
         try:
             offer, consumer = self._begin(pull)
         except RequestError as error:
             return self._failed(pull, str(error), quiescent=True)
-        receipt, descriptors = self._write(pull, offer, consumer)
+        try:
+            receipt, descriptors = self._write(pull, offer, consumer)
+        except Exception as error:
+            # Whatever it is, the consumer has to hear of it, or both sides hold blocks for good.
+            # How far the write got is not known.
+            reason = f"{type(error).__name__}: {error}"
+            receipt, descriptors = self._failed(pull, reason, quiescent=False), 0
         with self._lock:
             offer.sending.discard(pull.consumer.tp_rank)
             offer.answered.add(pull.consumer.tp_rank)

@@ -135,20 +135,24 @@ class MooncakeTransport:
 
     def _write_batch(self, session_id: str, descriptors: Descriptors, start: int) -> None:
         batch = slice(start, start + MAX_BATCH)
-        code = self._engine.batch_transfer_sync_write(
-            session_id,
-            descriptors.source[batch].tolist(),
-            descriptors.destination[batch].tolist(),
-            descriptors.length[batch].tolist(),
-        )
+        rows = [column[batch].tolist() for column in descriptors]
+        try:
+            code = self._engine.batch_transfer_sync_write(session_id, *rows)
+        except Exception as error:
+            # The binding may raise after it has queued a part of the batch.
+            self._failed_sessions.add(session_id)
+            raise _unfinished(session_id, f"raised {error!r}", start, descriptors.rows) from error
         if code != 0:
             self._failed_sessions.add(session_id)
-            raise TransferError(
-                f"batch_transfer_sync_write to {session_id} returned {code} in the batch that "
-                f"starts at descriptor {start} of {descriptors.rows}; other descriptors of it "
-                "may still be under way",
-                quiescent=False,
-            )
+            raise _unfinished(session_id, f"returned {code}", start, descriptors.rows)
+
+
+def _unfinished(session_id: str, how: str, start: int, rows: int) -> TransferError:
+    return TransferError(
+        f"batch_transfer_sync_write to {session_id} {how} in the batch that starts at descriptor "
+        f"{start} of {rows}; other descriptors of it may still be under way",
+        quiescent=False,
+    )
 
 
 def load_engine_class() -> Any:

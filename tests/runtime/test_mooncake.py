@@ -120,6 +120,29 @@ def test_overlapping_registrations_are_refused(
         sender.register(tensor.data_ptr() + 8, 8, tensor)
 
 
+class RaisingEngine:
+    """In place of an engine: the binding raises instead of returning a code."""
+
+    def batch_transfer_sync_write(self, *arguments: object) -> int:
+        raise ValueError(f"{len(arguments)} arguments")
+
+
+def test_an_engine_that_raises_is_not_quiescent_and_ends_the_session() -> None:
+    with contextlib.closing(MooncakeTransport()) as sender:
+        source = memory(sender, 64)
+        engine, sender._engine = sender._engine, RaisingEngine()
+        row = descriptors((source.data_ptr(), source.data_ptr(), 64))
+        try:
+            with pytest.raises(TransferError, match="raised ValueError") as raised:
+                sender.write("127.0.0.1:1", row)
+            assert not raised.value.quiescent
+            with pytest.raises(TransferError, match="failed before; it is not used again"):
+                sender.write("127.0.0.1:1", row)
+        finally:
+            sender._engine = engine
+        del engine
+
+
 def test_an_engine_failure_is_not_quiescent_and_ends_the_session() -> None:
     with (
         contextlib.closing(MooncakeTransport()) as sender,

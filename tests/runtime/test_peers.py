@@ -615,6 +615,26 @@ def test_a_failed_batch_holds_its_source_blocks_until_the_engine_is_gone() -> No
     assert consumer.held_destination_blocks() == {}
 
 
+class RaisingTransport(InProcessTransport):
+    """Fails in a way no transport should."""
+
+    def write(self, session_id: str, descriptors: Descriptors) -> None:
+        raise OSError(f"{session_id} {descriptors.rows}")
+
+
+def test_any_exception_of_a_write_becomes_a_receipt() -> None:
+    ranks = make_ranks(1, 1, 1, producer_transport=RaisingTransport)
+    assert run(ranks, DESTINATION) == {0: RequestState.FAILED}
+    session = ranks.consumers[0].layout.session
+    assert ranks.consumers[0].reason(REQUEST) == f"producer 0: OSError: {session} 6"
+    assert ranks.consumers[0].held_destination_blocks() == {REQUEST: tuple(DESTINATION)}
+    # It is answered, so that nothing waits for it; its blocks are held since it is not quiet.
+    assert ranks.producers[0].serve(pull_of(ranks)).failure.endswith("by rank 0 before")
+    assert ranks.producers[0].held_source_blocks() == {REQUEST: (0, 1, 2)}
+    with pytest.raises(RequestError, match="is held: a failed write"):
+        ranks.producers[0].offer("next", [2])
+
+
 class LyingTransport(InProcessTransport):
     """Reports success and writes each descriptor one head further, as into a recycled address."""
 
