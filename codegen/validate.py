@@ -18,7 +18,7 @@ import z3
 
 from kvreshard.codegen.counterexample import smallest_difference
 from kvreshard.codegen.lift import Lifted, UnsupportedError, lift_function
-from kvreshard.codegen.module_shape import check_module
+from kvreshard.codegen.module_shape import check_encoding, check_module
 from kvreshard.codegen.selection import called_by, emitted_formulas
 from kvreshard.spec.canonical import spec_formulas
 
@@ -65,22 +65,27 @@ def validate_translation(source: str) -> list[FunctionVerdict]:
     The text is valid where every verdict is `ok`. It is parsed, never run.
     """
     try:
+        check_encoding(source)
         tree = ast.parse(source)
+    except UnsupportedError as error:
+        return [FunctionVerdict("<module>", "unsupported", error.line, error.what)]
     except SyntaxError as error:
         return [FunctionVerdict("<module>", "unsupported", error.lineno, f"{error.msg}")]
+    except ValueError as error:  # a null byte, before Python 3.12
+        return [FunctionVerdict("<module>", "unsupported", None, f"{error}")]
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     expected = {made.name: made for made in emitted_formulas()}
     expected |= {name: made for name, made in spec_formulas().items() if name in functions}
     return [
-        *_module_verdicts(tree, expected),
+        *_module_verdicts(tree),
         *(_verdict(made, functions.get(name)) for name, made in expected.items()),
         *_shell_verdicts(tree, expected),
     ]
 
 
-def _module_verdicts(tree: ast.Module, expected: dict[str, Formula]) -> list[FunctionVerdict]:
+def _module_verdicts(tree: ast.Module) -> list[FunctionVerdict]:
     try:
-        check_module(tree, expected)
+        check_module(tree)
     except UnsupportedError as error:
         return [FunctionVerdict("<module>", "unsupported", error.line, error.what)]
     return []

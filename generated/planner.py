@@ -934,8 +934,6 @@ def _plan(
 
 
 def _integer(field: str, value: int) -> int:
-    if type(value) is int:
-        return value
     if isinstance(value, bool):
         raise TypeError(f"{field} must be an integer, got {value!r}")
     try:
