@@ -182,8 +182,11 @@ class ProducerPeer:
                 self._check_reader(abort, offer)
             except RequestError as error:
                 return self._failed(abort, str(error), quiescent=True)
+            early = self._early_aborts.get(abort.request_id, [])
+            if abort.consumer in early:
+                return None
             if offer is None:
-                self._early_aborts.setdefault(abort.request_id, []).append(abort.consumer)
+                self._early_aborts[abort.request_id] = [*early, abort.consumer]
             elif rank in offer.sending or rank in offer.answered:
                 return None
             else:
@@ -452,19 +455,24 @@ class ConsumerPeer:
     def abort(self, request_id: str) -> dict[int, Abort]:
         """Give a request up; returns the message for each producer that has not reported.
 
+        A request that failed stays FAILED, but its producers still have to hear that nobody waits.
         Its blocks stay held until each of them has. Raises ReceiptError for an unknown request.
         """
         with self._lock:
             request = self._find(request_id)
-            if request.state is not RequestState.WAITING:
+            if request.state is RequestState.WAITING:
+                request.state = RequestState.ABORTED
+                request.reason = "aborted"
+            elif request.state is not RequestState.FAILED:
                 return {}
-            request.state = RequestState.ABORTED
-            request.reason = "aborted"
             waiting = sorted(request.producers - request.receipts.keys())
         return dict.fromkeys(waiting, Abort(request_id=request_id, consumer=self.key))
 
     def fail(self, request_id: str, reason: str) -> None:
-        """Fail a request that waits, such as after a timeout. Its blocks stay held as in abort."""
+        """Fail a request that waits, such as after a timeout. Its blocks stay held as in abort.
+
+        The producers are not told: abort() has the messages.
+        """
         with self._lock:
             self._find(request_id).fail(reason)
 

@@ -555,6 +555,35 @@ def test_a_request_that_was_aborted_is_not_offered_again() -> None:
         producer.offer(REQUEST, [0, 1, 2])
 
 
+def test_a_request_that_failed_is_aborted_at_the_producers_that_have_not_reported() -> None:
+    ranks = make_ranks(4, 8, 1)
+    consumer = ranks.consumers[0]
+    introduce(consumer, ranks.producers)
+    pulls = consumer.request(REQUEST, DESTINATION)
+    consumer.receive(ranks.producers[2].serve(pulls[2]))
+    consumer.fail(REQUEST, "not every producer reported")
+    aborts = consumer.abort(REQUEST)
+    assert sorted(aborts) == [0, 4, 6]
+    for rank, abort in aborts.items():
+        assert consumer.held_destination_blocks() == {REQUEST: tuple(DESTINATION)}
+        answer = ranks.producers[rank].abort(abort)
+        assert answer is not None
+        assert consumer.receive(answer) is RequestState.FAILED
+    assert consumer.reason(REQUEST) == "not every producer reported"
+    assert consumer.held_destination_blocks() == {}
+    assert all(not producer.held_source_blocks() for producer in ranks.producers.values())
+
+
+def test_an_abort_is_answered_once() -> None:
+    ranks = make_ranks(1, 1, 1)
+    consumer = ranks.consumers[0]
+    introduce(consumer, ranks.producers)
+    for request_id in (REQUEST, "not offered"):
+        abort = Abort(request_id=request_id, consumer=consumer.key)
+        assert ranks.producers[0].abort(abort) is not None
+        assert ranks.producers[0].abort(abort) is None
+
+
 def test_an_abort_from_a_stranger_frees_nothing() -> None:
     ranks = make_ranks(1, 1, 1)
     producer, consumer = ranks.producers[0], ranks.consumers[0]
