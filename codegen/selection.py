@@ -33,6 +33,24 @@ CALLED_BY_THE_SHELL: tuple[Formula, ...] = (
     *(policy.elect for policy in POLICIES),
 )
 
+# The functions of the template's shell. They are tested, not proved; no other function of the
+# module may go without a proof.
+SHELL: tuple[str, ...] = (
+    "plan_transfer",
+    "expected_senders",
+    "expected_receivers",
+    "validate_region_lengths",
+    "compute_sender_transfer_plan",
+    "_plan",
+    "_integer",
+    "_at_least_one",
+    "_group_size",
+    "_legal_sizes_around",
+    "_rank",
+    "_check_election",
+    "_check_region_lengths",
+)
+
 # What each result counts. The parameters have their units in the specification.
 RESULT_UNITS: dict[str, str] = {
     "group_is_legal": "a truth value",

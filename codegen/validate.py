@@ -19,7 +19,7 @@ import z3
 from kvreshard.codegen.counterexample import smallest_difference
 from kvreshard.codegen.lift import Lifted, UnsupportedError, lift_function
 from kvreshard.codegen.module_shape import check_encoding, check_module
-from kvreshard.codegen.selection import called_by, emitted_formulas
+from kvreshard.codegen.selection import SHELL, called_by, emitted_formulas
 from kvreshard.spec.canonical import spec_formulas
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class FunctionVerdict:
         name: the function, or `<module>` for what concerns the text as a whole.
         verdict: `proved` equal to its formula; `different` from it; `unsupported`, the text has
             something whose meaning is not known here; `missing`, there is no such function;
-            `unknown`, the solver did not decide; `shell`, it is not a formula.
+            `unknown`, the solver did not decide; `shell`, it is not a formula and need not be.
         line: where it is, if it is there.
         detail: what is wrong, in words; empty where nothing is.
     """
@@ -57,7 +57,7 @@ class FunctionVerdict:
 
 
 def validate_translation(source: str) -> list[FunctionVerdict]:
-    """Return a verdict for each formula that should be in the text and each function in it.
+    """Return a verdict for each function that should be in the text and each that is.
 
     Args:
         source: the text of a planner module.
@@ -79,7 +79,7 @@ def validate_translation(source: str) -> list[FunctionVerdict]:
     return [
         *_module_verdicts(tree),
         *(_verdict(made, functions.get(name)) for name, made in expected.items()),
-        *_shell_verdicts(tree, expected),
+        *_shell_verdicts(functions, expected),
     ]
 
 
@@ -91,13 +91,25 @@ def _module_verdicts(tree: ast.Module) -> list[FunctionVerdict]:
     return []
 
 
-def _shell_verdicts(tree: ast.Module, expected: dict[str, Formula]) -> list[FunctionVerdict]:
-    return [
-        FunctionVerdict(node.name, "shell", node.lineno)
-        for node in ast.walk(tree)
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        and not (node in tree.body and node.name in expected)
+def _shell_verdicts(
+    functions: dict[str, ast.FunctionDef], expected: dict[str, Formula]
+) -> list[FunctionVerdict]:
+    """Return the verdicts of the functions that are no formulas: these should be the shell's."""
+    found = [
+        FunctionVerdict(name, "shell", node.lineno)
+        if name in SHELL
+        else FunctionVerdict(
+            name, "unsupported", node.lineno, "it is neither a formula's function nor the shell's"
+        )
+        for name, node in functions.items()
+        if name not in expected
     ]
+    missing = [
+        FunctionVerdict(name, "missing", None, "there is no such function")
+        for name in SHELL
+        if name not in functions
+    ]
+    return found + missing
 
 
 def _verdict(made: Formula, node: ast.FunctionDef | None) -> FunctionVerdict:

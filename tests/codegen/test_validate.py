@@ -10,8 +10,9 @@ from fixture_ledger import fixture_ledger
 from kvreshard.codegen.emit import planner_path, render_planner
 from kvreshard.codegen.lift import UnsupportedError
 from kvreshard.codegen.module_shape import check_module
-from kvreshard.codegen.selection import emitted_formulas
+from kvreshard.codegen.selection import SHELL, emitted_formulas
 from kvreshard.codegen.validate import FunctionVerdict, validate_translation
+from kvreshard.spec.formula import FORMULAS
 
 TEXT = render_planner(fixture_ledger())
 FORMULA_NAMES = [made.name for made in emitted_formulas()]
@@ -38,8 +39,28 @@ def test_what_is_shell_is_listed() -> None:
     functions = {
         node.name for node in ast.walk(ast.parse(TEXT)) if isinstance(node, ast.FunctionDef)
     }
-    assert shell == functions - set(FORMULA_NAMES)
+    assert shell == functions - set(FORMULA_NAMES) == set(SHELL)
     assert {"plan_transfer", "compute_sender_transfer_plan"} <= shell
+
+
+@pytest.mark.parametrize("name", ["helper", "_helper", "plan_transfers"])
+def test_a_function_without_proof_that_is_not_the_shells_fails(name: str) -> None:
+    (failure,) = failures(TEXT + f"def {name}(tp_size: int) -> int:\n    return tp_size\n")
+    assert (failure.name, failure.verdict) == (name, "unsupported")
+    assert failure.detail == "it is neither a formula's function nor the shell's"
+    assert failure.line == len(TEXT.splitlines()) + 1
+
+
+@pytest.mark.parametrize("name", SHELL)
+def test_a_missing_shell_function_fails(name: str) -> None:
+    found = failures(changed(f"def {name}(", "def helper("))
+    verdicts = {failure.name: failure.verdict for failure in found}
+    assert verdicts.pop("<module>", "unsupported") == "unsupported"  # where it is still called
+    assert verdicts == {name: "missing", "helper": "unsupported"}
+
+
+def test_the_shell_and_the_formulas_share_no_name() -> None:
+    assert not set(SHELL) & set(FORMULAS)
 
 
 @pytest.mark.parametrize(
@@ -151,13 +172,17 @@ def test_another_order_of_parameters_is_different() -> None:
 def test_a_missing_function_fails() -> None:
     text = changed("def overlap_start(", "def overlap_begin(")
     found = {failure.name: failure.verdict for failure in failures(text)}
-    assert found["overlap_start"] == "missing"
+    assert found == {
+        "<module>": "unsupported",
+        "overlap_start": "missing",
+        "overlap_begin": "unsupported",
+    }
 
 
-@pytest.mark.parametrize("text", ["", "x = 1\n", "def plan_transfer():\n    return 1\n"])
-def test_a_text_without_formulas_fails(text: str) -> None:
+@pytest.mark.parametrize("text", ["", "x = 1\n", "_rank = 1\n"])
+def test_a_text_without_functions_fails(text: str) -> None:
     found = failures(text)
-    assert {verdict.name for verdict in found} == set(FORMULA_NAMES)
+    assert {verdict.name for verdict in found} == {*FORMULA_NAMES, *SHELL}
     assert {verdict.verdict for verdict in found} == {"missing"}
 
 
