@@ -45,7 +45,7 @@ from kvreshard.runtime.planning import receivers_of, region_plan, senders_to
 from kvreshard.runtime.receipts import ByteAccount, RequestReceipts, RequestState, wrong_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from kvreshard.runtime.regions import Region
     from kvreshard.runtime.transport.protocol import Transport
@@ -475,6 +475,14 @@ class ConsumerPeer:
         """
         with self._lock:
             self._find(request_id).fail(reason)
+
+    def never_asked(self, request_id: str, ranks: Iterable[int]) -> None:
+        """Say that the pulls for these producers never left: they cannot write.
+
+        Raises ReceiptError for an unknown request.
+        """
+        with self._lock:
+            self._find(request_id).may_still_write.difference_update(ranks)
 
     def state(self, request_id: str) -> RequestState:
         """Where a request stands. Raises ReceiptError for an unknown one."""

@@ -28,7 +28,7 @@ from kvreshard.runtime.messages import (
 from kvreshard.runtime.receipts import RequestState
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kvreshard.runtime.channel import ConsumerChannel, ProducerChannel
     from kvreshard.runtime.peers import ConsumerPeer, ProducerPeer
@@ -61,15 +61,11 @@ class RemoteProducers:
     def transfer(self, request_id: str, blocks: Sequence[int], timeout_s: float) -> RequestState:
         """Pull one request from all expected producers and wait for their receipts.
 
-        Returns its final state: FAILED when a receipt is missing after the time or contradicts
-        the request. The blocks then stay held; see ConsumerPeer.held_destination_blocks.
+        Returns its final state: FAILED when a producer has gone, or a receipt is missing after
+        the time or contradicts the request. The blocks then stay held while a write may land; see
+        ConsumerPeer.held_destination_blocks, abort and drain.
         """
-        pulls = self._peer.request(request_id, blocks)
-        try:
-            for rank, pull in pulls.items():
-                self._channel.send(self._senders[rank], pull)
-        except PeerGoneError as error:
-            self._peer.fail(request_id, str(error))
+        self._ask(request_id, self._peer.request(request_id, blocks))
         deadline = time.monotonic() + timeout_s
         while self._peer.state(request_id) is RequestState.WAITING:
             if not self._take_next(deadline):
@@ -90,6 +86,19 @@ class RemoteProducers:
             if not self._take_next(deadline):
                 return False
         return True
+
+    def _ask(self, request_id: str, pulls: Mapping[int, Pull]) -> None:
+        """Send every pull; when a producer has gone, stop, and stop those asked before."""
+        waiting = dict(pulls)
+        try:
+            for rank, pull in pulls.items():
+                self._channel.send(self._senders[rank], pull)
+                del waiting[rank]
+        except PeerGoneError as error:
+            self._peer.fail(request_id, str(error))
+            self._peer.never_asked(request_id, waiting)
+            # Those never asked hear it too, so that they let go of their source blocks.
+            self.abort(request_id)
 
     def _take_next(self, deadline: float) -> bool:
         """Handle one message, if one comes in time; a bad newcomer disturbs nobody's request."""

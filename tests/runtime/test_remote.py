@@ -186,6 +186,38 @@ def test_a_producer_that_went_is_never_ready(channel: ConsumerChannel) -> None:
     assert "a producer's connection has ended" in ranks.consumers[0].reason(REQUEST)
 
 
+def test_a_producer_that_went_leaves_no_block_held(
+    channel: ConsumerChannel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ranks = make_ranks(4, 8, 1)
+    consumer = ranks.consumers[0]
+    producers = RemoteProducers(consumer, channel)
+    served: list[Message] = []
+    gone: list[bytes] = []
+    send = channel.send
+
+    def send_unless_gone(sender: bytes, message: Message) -> None:
+        if sender in gone:
+            raise PeerGoneError("gone")
+        send(sender, message)
+
+    monkeypatch.setattr(channel, "send", send_unless_gone)
+    with running(*(keep(producer(ranks, rank, channel), served) for rank in (0, 2, 4, 6))):
+        producers.introduce(WAIT_S)
+        gone.append(producers._senders[2])
+        assert producers.transfer(REQUEST, [0, 1, 2], WAIT_S) is RequestState.FAILED
+        assert producers.drain(WAIT_S), "ranks 0, 4 and 6 answer and rank 2 was never asked"
+        assert consumer.reason(REQUEST) == "gone"
+        # Let its thread end.
+        send(gone[0], Abort(request_id=REQUEST, consumer=consumer.key))
+    assert len(served) == 4
+    assert all(not one.held_source_blocks() for one in ranks.producers.values())
+
+
+def keep(serve: Callable[[], Message], into: list[Message]) -> Callable[[], None]:
+    return lambda: into.append(serve())
+
+
 def test_an_abort_over_sockets(channel: ConsumerChannel) -> None:
     ranks = make_ranks(1, 1, 1)
     consumer = ranks.consumers[0]
