@@ -804,6 +804,8 @@ def validate_region_lengths(
 
     Lengths are compared by the heads that each side holds, not by the TP sizes: past
     the number of heads a larger group has more replicas, not shorter regions.
+    Hypothesis `a_region_is_one_layer`: the lengths are those of one layer's block.
+    Over a span of several layers they may match, and say nothing about its layers.
 
     Args:
         total_num_kv_heads: KV heads of the model, before any sharding.
@@ -889,10 +891,14 @@ def compute_sender_transfer_plan(
     consumer = _rank("remote_tp_rank", remote_tp_rank, consumers)
     replicated = producers > heads
     if total_num_kv_heads is not None and producer_cache_replicated != replicated:
+        mla = (
+            "; MLA, which has no heads to split, passes total_num_kv_heads=None and "
+            "producer_cache_replicated=True"
+        )
         raise ValueError(
             f"producer_cache_replicated={producer_cache_replicated} contradicts "
             f"local_tp_size={producers} and total_num_kv_heads={heads}; "
-            f"legal: {replicated}"
+            f"legal: {replicated}{mla if heads == 1 else ''}"
         )
     _check_election("paired", "local_tp_size", producers, "remote_tp_size", consumers)
     _check_region_lengths(

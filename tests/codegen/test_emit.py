@@ -159,7 +159,8 @@ def test_every_function_says_what_it_takes_assumes_and_what_is_proved() -> None:
         assert all(f"{name} (" in text for name in made.parameter_names)
         assert "Assumes: total_num_kv_heads_is_positive" in text or "Assumes: producer" in text
         assert all(name in text for name in INVARIANTS)
-    assert "a_region_is_one_layer" in functions["compute_sender_transfer_plan"]
+    for name in ("compute_sender_transfer_plan", "validate_region_lengths"):
+        assert "Hypothesis `a_region_is_one_layer`:" in functions[name]
 
 
 def test_the_formula_that_decides_legality_does_not_assume_it() -> None:

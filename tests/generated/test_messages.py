@@ -209,6 +209,26 @@ def test_validate_region_lengths_refuses(changes: dict[str, Any], message: str) 
             ),
         ),
         (
+            {"total_num_kv_heads": 1, "local_tp_size": 1, "remote_kv_block_len": 10},
+            (
+                "producer_cache_replicated=True contradicts local_tp_size=1 and "
+                "total_num_kv_heads=1; legal: False; MLA, which has no heads to split, passes "
+                "total_num_kv_heads=None and producer_cache_replicated=True"
+            ),
+        ),
+        (
+            {
+                "total_num_kv_heads": 1,
+                "producer_cache_replicated": False,
+                "remote_kv_block_len": 10,
+            },
+            (
+                "producer_cache_replicated=False contradicts local_tp_size=8 and "
+                "total_num_kv_heads=1; legal: True; MLA, which has no heads to split, passes "
+                "total_num_kv_heads=None and producer_cache_replicated=True"
+            ),
+        ),
+        (
             {"remote_kv_block_len": 40},
             (
                 "local_kv_block_len=10 and remote_kv_block_len=40 do not match: of 4 heads a "
@@ -247,3 +267,9 @@ def test_a_flag_that_is_no_bool_is_refused(value: object) -> None:
     with pytest.raises(TypeError) as caught:
         planner.compute_sender_transfer_plan(**(PAIR | {"producer_cache_replicated": value}))
     assert str(caught.value) == (f"producer_cache_replicated must be True or False, got {value!r}")
+
+
+def test_what_the_message_says_of_mla_is_legal() -> None:
+    changes = {"total_num_kv_heads": None, "local_tp_size": 1, "remote_kv_block_len": 10}
+    plan = planner.compute_sender_transfer_plan(**(PAIR | changes))
+    assert plan == (True, 0, 0, 10)
