@@ -13,7 +13,7 @@ from kvreshard.proofs.roads import Road
 from kvreshard.proofs.solve import Answer
 
 QUESTION = Question(
-    "(assert true)", (0, 1), 1000, Road(("total_num_kv_heads",), None, 8), (1, 2, 3)
+    "(assert true)", (0, 1), 1000, Road(("total_num_kv_heads",), maximum=8), (1, 2, 3)
 )
 ANSWER = Answer("unsat", 3, 250, 0.5, "")
 
@@ -40,9 +40,9 @@ def test_an_answer_is_found_again(cache: Cache, tmp_path: Path) -> None:
         replace(QUESTION, seeds=(0,)),
         replace(QUESTION, rlimit=1001),
         replace(QUESTION, road=None),
-        replace(QUESTION, road=Road(("total_num_kv_heads",), None, 9)),
-        replace(QUESTION, road=Road(("producer_tp_size",), None, 8)),
-        replace(QUESTION, road=Road(("total_num_kv_heads",), "consumer_tp_size", 8)),
+        replace(QUESTION, road=Road(("total_num_kv_heads",), maximum=9)),
+        replace(QUESTION, road=Road(("producer_tp_size",), maximum=8)),
+        replace(QUESTION, road=Road(("total_num_kv_heads",), "consumer_tp_size", maximum=8)),
         replace(QUESTION, values=(1, 2)),
     ],
     ids=[
