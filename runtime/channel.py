@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import zmq
 
-from kvreshard.runtime.errors import PeerGoneError
+from kvreshard.runtime.errors import MessageError, PeerGoneError
 from kvreshard.runtime.messages import Message, decode, encode
 
 # What is still queued when a socket closes, such as a last receipt, gets this long to leave.
@@ -36,8 +36,8 @@ class ConsumerChannel:
         """
         if not self._socket.poll(max(0, int(timeout_s * 1000))):
             return None
-        sender, data = self._socket.recv_multipart()
-        return sender, decode(data)
+        sender, *frames = self._socket.recv_multipart()
+        return sender, decode(_one_frame(frames))
 
     def send(self, sender: bytes, message: Message) -> None:
         """Send to a producer that wrote before. Raises PeerGoneError when it has gone."""
@@ -67,8 +67,14 @@ class ProducerChannel:
         """
         if not self._socket.poll(max(0, int(timeout_s * 1000))):
             return None
-        return decode(self._socket.recv())
+        return decode(_one_frame(self._socket.recv_multipart()))
 
     def send(self, message: Message) -> None:
         """Send to the consumer."""
         self._socket.send(encode(message))
+
+
+def _one_frame(frames: list[bytes]) -> bytes:
+    if len(frames) != 1:
+        raise MessageError(f"a message of {len(frames)} frames; legal is 1")
+    return frames[0]

@@ -113,8 +113,9 @@ class RemoteProducers:
             came = self._channel.receive(deadline - time.monotonic())
             if came is not None:
                 self._handle(*came)
-        except (MessageError, ReceiptError) as error:
-            # A receipt that contradicts its request has failed it; no other one is affected.
+        except (MessageError, PeerGoneError, ReceiptError) as error:
+            # A receipt that contradicts its request has failed it; no other one is affected. The
+            # one that has gone is a newcomer: nobody else is answered here.
             _LOGGER.warning("%s", error)
             return True
         return came is not None
@@ -123,23 +124,41 @@ class RemoteProducers:
         if isinstance(message, ProducerHello):
             self._meet(sender, message)
         elif isinstance(message, Accepted):
+            self._check_sender(sender, message.producer_rank)
             self._peer.answered(message)
             self._accepted.add(message.producer_rank)
         elif isinstance(message, Refused):
+            self._check_sender(sender, message.tp_rank)
             self._peer.answered(message)
         elif isinstance(message, Receipt):
+            self._check_sender(sender, message.producer_rank)
             self._peer.receive(message)
 
+    def _check_sender(self, sender: bytes, rank: int) -> None:
+        """Each connection speaks for the rank it introduced itself as, and for no other."""
+        if self._senders.get(rank) != sender:
+            raise MessageError(f"a message for producer {rank} came over another connection")
+
     def _meet(self, sender: bytes, hello: ProducerHello) -> None:
+        rank = hello.layout.tp_rank
+        if rank in self._accepted:
+            reason = f"producer {rank} was introduced before; legal is once"
+            self._refuse(sender, reason)
+            # Not a refusal of the producer that is here: nobody's handshake fails by it.
+            raise MessageError(reason)
         try:
             self._peer.meet(hello)
         except HandshakeRefusedError as error:
             # Said to both sides, so that neither waits for the other.
-            refusal = Refused(tp_rank=self._peer.layout.tp_rank, reason=str(error))
-            self._channel.send(sender, refusal)
+            self._refuse(sender, str(error))
             raise
-        self._senders[hello.layout.tp_rank] = sender
         self._channel.send(sender, self._peer.hello())
+        self._senders[rank] = sender
+
+    def _refuse(self, sender: bytes, reason: str) -> None:
+        refusal = Refused(tp_rank=self._peer.layout.tp_rank, reason=reason)
+        with contextlib.suppress(PeerGoneError):
+            self._channel.send(sender, refusal)
 
 
 def serve_consumer(peer: ProducerPeer, channel: ProducerChannel, timeout_s: float) -> Message:

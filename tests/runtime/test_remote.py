@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 import zmq
 from rank_setup import REQUEST, Ranks, make_ranks
@@ -263,9 +265,100 @@ def test_strange_messages_disturb_no_request(
         assert producers.transfer(REQUEST, [0, 1, 2], WAIT_S) is RequestState.READY
     assert [record.message.partition(":")[0] for record in caplog.records] == [
         "request '?' is not known here",
-        "consumer 0 refuses producer 0",
+        "producer 0 was introduced before; legal is once",
         "not a message of protocol 1",
     ]
+
+
+def test_a_newcomer_that_went_disturbs_no_request(
+    channel: ConsumerChannel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ranks = make_ranks(2, 2, 1)
+    producers = RemoteProducers(ranks.consumers[0], channel)
+    send = channel.send
+
+    def newcomers_have_gone(sender: bytes, message: Message) -> None:
+        if isinstance(message, (ConsumerHello, Refused)):
+            raise PeerGoneError("gone")
+        send(sender, message)
+
+    with (
+        contextlib.closing(ProducerChannel(channel.endpoint)) as newcomer,
+        running(producer(ranks, 0, channel), producer(ranks, 1, channel)),
+    ):
+        producers.introduce(WAIT_S)
+        senders = dict(producers._senders)
+        monkeypatch.setattr(channel, "send", newcomers_have_gone)
+        # One that may be met, one that is refused, one that takes a place that is taken.
+        producers._accepted.discard(0)
+        newcomer.send(ranks.producers[0].hello())
+        newcomer.send(make_ranks(2, 2, 1, election="spread").producers[0].hello())
+        newcomer.send(ranks.producers[1].hello())
+        for _ in range(3):
+            assert producers._take_next(time.monotonic() + WAIT_S)
+        assert producers._senders == senders
+        assert producers.transfer(REQUEST, [0, 1, 2], WAIT_S) is RequestState.READY
+
+
+def test_an_accepted_rank_keeps_its_connection(channel: ConsumerChannel) -> None:
+    ranks = make_ranks(1, 1, 1)
+    producers = RemoteProducers(ranks.consumers[0], channel)
+    with (
+        contextlib.closing(ProducerChannel(channel.endpoint)) as second,
+        running(producer(ranks, 0, channel)),
+    ):
+        producers.introduce(WAIT_S)
+        second.send(ranks.producers[0].hello())
+        assert producers._take_next(time.monotonic() + WAIT_S)
+        answer = second.receive(WAIT_S)
+        assert isinstance(answer, Refused)
+        assert answer.reason == "producer 0 was introduced before; legal is once"
+        assert producers.transfer(REQUEST, [0, 1, 2], WAIT_S) is RequestState.READY
+
+
+def test_a_connection_speaks_for_its_own_rank_only(
+    channel: ConsumerChannel, caplog: pytest.LogCaptureFixture
+) -> None:
+    ranks = make_ranks(1, 1, 1)
+    consumer = ranks.consumers[0]
+    producers = RemoteProducers(consumer, channel)
+    with (
+        contextlib.closing(ProducerChannel(channel.endpoint)) as honest,
+        contextlib.closing(ProducerChannel(channel.endpoint)) as stranger,
+    ):
+        with running(lambda: shake_hands(ranks, honest)):
+            producers.introduce(WAIT_S)
+        consumer.request(REQUEST, [0, 1, 2])
+        receipt = ranks.producers[0].serve(pull_for(ranks))
+        for lie in (
+            msgspec.structs.replace(receipt, failure="a lie", writes=()),
+            Refused(tp_rank=0, reason="a lie"),
+            Accepted(producer_rank=0),
+        ):
+            stranger.send(lie)
+            assert producers._take_next(time.monotonic() + WAIT_S)
+        assert consumer.state(REQUEST) is RequestState.WAITING
+        assert {record.message for record in caplog.records} == {
+            "a message for producer 0 came over another connection"
+        }
+        assert len(caplog.records) == 3
+        honest.send(receipt)
+        assert producers._take_next(time.monotonic() + WAIT_S)
+    assert consumer.state(REQUEST) is RequestState.READY
+
+
+def test_a_message_of_other_frames_is_refused(channel: ConsumerChannel) -> None:
+    hello = encode(make_ranks(1, 1, 1).producers[0].hello())
+    with contextlib.closing(ProducerChannel(channel.endpoint)) as connected:
+        connected._socket.send_multipart([hello, b"more"])
+        with pytest.raises(MessageError, match="a message of 2 frames; legal is 1"):
+            channel.receive(WAIT_S)
+        connected._socket.send(hello)
+        came = channel.receive(WAIT_S)
+        assert came is not None
+        channel._socket.send_multipart([came[0], hello, b"more"])
+        with pytest.raises(MessageError, match="a message of 2 frames; legal is 1"):
+            connected.receive(WAIT_S)
 
 
 def pull_for(ranks: Ranks) -> Pull:
