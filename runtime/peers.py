@@ -45,7 +45,7 @@ from kvreshard.runtime.planning import receivers_of, region_plan, senders_to
 from kvreshard.runtime.receipts import ByteAccount, RequestReceipts, RequestState, wrong_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from kvreshard.runtime.regions import Region
     from kvreshard.runtime.transport.protocol import Transport
@@ -224,8 +224,13 @@ class ProducerPeer:
             self._offers.pop(request_id, None)
 
     def close(self) -> None:
-        """Stop the transport; then nothing is read any more and every hold ends."""
-        self._transport.close()
+        """Stop the transport; then nothing is read any more and every hold ends.
+
+        Raises TransferError as the transport does; unless that is quiescent, the holds stay.
+        """
+        _stop(self._transport, self._end_holds)
+
+    def _end_holds(self) -> None:
         with self._lock:
             self._offers.clear()
 
@@ -521,8 +526,13 @@ class ConsumerPeer:
             self._requests.pop(request_id, None)
 
     def close(self) -> None:
-        """Stop the transport; then nothing can land any more and every hold ends."""
-        self._transport.close()
+        """Stop the transport; then nothing can land any more and every hold ends.
+
+        Raises TransferError as the transport does; unless that is quiescent, the holds stay.
+        """
+        _stop(self._transport, self._end_holds)
+
+    def _end_holds(self) -> None:
         with self._lock:
             for request in self._requests.values():
                 request.fail("the consumer closed")
@@ -618,6 +628,17 @@ def _registered_layout(
     for region, owner in zip(cache.regions, cache.owners, strict=True):
         transport.register(region.base_address, region.length, owner)
     return layout
+
+
+def _stop(transport: Transport, end_holds: Callable[[], None]) -> None:
+    try:
+        transport.close()
+    except TransferError as error:
+        # It complained and has stopped nonetheless.
+        if error.quiescent:
+            end_holds()
+        raise
+    end_holds()
 
 
 def _key(layout: RankLayout) -> ConsumerKey:

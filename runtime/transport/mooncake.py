@@ -90,8 +90,11 @@ class MooncakeTransport:
     def close(self) -> None:
         """Wait for calls under way, unregister every range, destroy the engine (about a second).
 
-        Raises TransferError when the engine refuses to unregister a range; it is destroyed anyway.
+        Raises TransferError, quiescent, when the engine refuses to unregister a range; it is
+        destroyed anyway. Raises it, not quiescent, after a fork: only the process that made the
+        engine has its threads and can stop it.
         """
+        self._refuse_fork(quiescent=False)
         with self._state:
             self._closed = True
             self._state.wait_for(lambda: self._calls_under_way == 0)
@@ -100,7 +103,7 @@ class MooncakeTransport:
             refused = [
                 f"{address}: {code}"
                 for address, _ in self._table.items()
-                if (code := self._engine.unregister_memory(address)) != 0
+                if (code := self._unregister(address)) != 0
             ]
             # The binding has no stop call; dropping the last reference runs the destructor.
             self._engine = None
@@ -111,12 +114,7 @@ class MooncakeTransport:
     @contextmanager
     def _call(self) -> Iterator[None]:
         """Refuse a transport that cannot be used, and keep close() waiting meanwhile."""
-        if os.getpid() != self._process:
-            raise TransferError(
-                f"transport {self._session_id} was made in process {self._process} and cannot be "
-                f"used after a fork, here in {os.getpid()}",
-                quiescent=True,
-            )
+        self._refuse_fork(quiescent=True)
         with self._state:
             if self._closed:
                 raise TransferError(f"transport {self._session_id} is closed", quiescent=True)
@@ -127,6 +125,22 @@ class MooncakeTransport:
             with self._state:
                 self._calls_under_way -= 1
                 self._state.notify_all()
+
+    def _refuse_fork(self, *, quiescent: bool) -> None:
+        # Before any lock is taken: a thread that does not exist here may have held it.
+        if os.getpid() != self._process:
+            raise TransferError(
+                f"transport {self._session_id} was made in process {self._process} and cannot be "
+                f"used after a fork, here in {os.getpid()}",
+                quiescent=quiescent,
+            )
+
+    def _unregister(self, address: int) -> object:
+        """The engine's code; an exception counts as one, so that close() goes on."""
+        try:
+            return self._engine.unregister_memory(address)
+        except Exception as error:
+            return repr(error)
 
     def _turn(self, session_id: str) -> threading.Lock:
         """The lock that makes its holder the one writer to this session."""

@@ -179,6 +179,22 @@ def test_an_engine_is_not_used_after_a_fork(
         pair[0].write("x", descriptors((1, 1, 1)))
 
 
+def test_a_forked_child_does_not_destroy_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    scripted(monkeypatch)
+    transport = MooncakeTransport()
+    with monkeypatch.context() as child:
+        child.setattr(os, "getpid", lambda: -1)
+        with pytest.raises(TransferError, match="cannot be used after a fork") as raised:
+            transport.close()
+    assert not raised.value.quiescent
+    assert transport._engine is not None
+    transport.close()
+    assert transport._engine is None
+
+
+RAISES = 99
+
+
 class ScriptedEngine:
     """An engine whose calls return what a test wants."""
 
@@ -195,6 +211,8 @@ class ScriptedEngine:
         return self.codes.get("register_memory", 0)
 
     def unregister_memory(self, _: int) -> int:
+        if self.codes.get("unregister_memory") == RAISES:
+            raise ValueError("no")
         return self.codes.get("unregister_memory", 0)
 
 
@@ -215,6 +233,17 @@ def test_every_return_code_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TransferError, match="unregister returned 100: -3"):
         transport.close()
     transport.close()
+
+
+def test_an_engine_that_raises_while_it_closes_is_destroyed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scripted(monkeypatch, unregister_memory=RAISES)
+    transport = MooncakeTransport()
+    transport.register(100, 10, None)
+    with pytest.raises(TransferError, match=r"unregister returned 100: ValueError\('no'\)"):
+        transport.close()
+    assert transport._engine is None
 
 
 class SlowEngine(ScriptedEngine):

@@ -644,6 +644,34 @@ def test_a_failed_batch_holds_its_source_blocks_until_the_engine_is_gone() -> No
     assert consumer.held_destination_blocks() == {}
 
 
+class ComplainingTransport(InProcessTransport):
+    """Complains when closed: after it has stopped, or instead."""
+
+    stops = True
+
+    def close(self) -> None:
+        if self.stops:
+            super().close()
+        raise TransferError("unregister returned -3", quiescent=self.stops)
+
+
+@pytest.mark.parametrize("stops", [True, False])
+def test_holds_end_with_the_transport_whatever_it_says(
+    stops: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ComplainingTransport, "stops", stops)
+    ranks = make_ranks(1, 1, 1, producer_transport=ComplainingTransport)
+    producer, consumer = ranks.producers[0], ranks.consumers[0]
+    introduce(consumer, ranks.producers)
+    consumer.request(REQUEST, DESTINATION)
+    consumer._transport = producer._transport
+    for peer in (producer, consumer):
+        with pytest.raises(TransferError, match="unregister returned -3"):
+            peer.close()
+    assert bool(producer.held_source_blocks()) is not stops
+    assert bool(consumer.held_destination_blocks()) is not stops
+
+
 class RaisingTransport(InProcessTransport):
     """Fails in a way no transport should."""
 
