@@ -42,7 +42,13 @@ from kvreshard.runtime.messages import (
     Write,
 )
 from kvreshard.runtime.planning import receivers_of, region_plan, senders_to
-from kvreshard.runtime.receipts import ByteAccount, RequestReceipts, RequestState, wrong_digest
+from kvreshard.runtime.receipts import (
+    ByteAccount,
+    ProducerPlan,
+    RequestReceipts,
+    RequestState,
+    wrong_digest,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -430,8 +436,7 @@ class ConsumerPeer:
                 consumer=self.key,
                 regions=self.layout.regions,
                 blocks=tuple(blocks),
-                producers=self.expected_senders,
-                planned_bytes=len(blocks) * self._planned_block_bytes(),
+                plans={rank: self._plan_of(rank) for rank in self.expected_senders},
                 with_digests=self._compare_content,
             )
         pull = Pull(
@@ -567,14 +572,20 @@ class ConsumerPeer:
                     "still land in it"
                 )
 
-    def _planned_block_bytes(self) -> int:
-        """Bytes all producers together plan to write per block, over all regions."""
-        return sum(
-            region_plan(region, self._producers[rank], self.layout, self.election).head_count
-            * region.bytes_per_head
+    def _plan_of(self, rank: int) -> ProducerPlan:
+        """What this producer is to write into each block, by the plan made here."""
+        plans = {
+            region: region_plan(region, self._producers[rank], self.layout, self.election)
             for region in self.layout.regions
-            for rank in self.expected_senders
-        )
+        }
+        return {
+            region.key: (
+                plan.dst_head_offset * region.bytes_per_head,
+                plan.head_count * region.bytes_per_head,
+            )
+            for region, plan in plans.items()
+            if plan.sends
+        }
 
     def _conclude(self, request: RequestReceipts) -> None:
         """Everybody has reported: the request is ready, or nothing will make it so."""

@@ -14,7 +14,7 @@ from kvreshard.runtime.digests import DIGEST_BYTES
 from kvreshard.runtime.errors import ReceiptError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from kvreshard.runtime.messages import ConsumerKey, Receipt, Write
     from kvreshard.runtime.regions import Region
@@ -27,6 +27,11 @@ class RequestState(enum.Enum):
     READY = "ready"
     FAILED = "failed"
     ABORTED = "aborted"
+
+
+#: What one producer is to write of each region it sends: (layer, component) to the offset and
+#: length in bytes within a block. A region it does not send is not in it.
+ProducerPlan = dict[tuple[str, str], tuple[int, int]]
 
 
 class ByteAccount(NamedTuple):
@@ -51,15 +56,17 @@ class RequestReceipts:
         consumer: ConsumerKey,
         regions: Iterable[Region],
         blocks: tuple[int, ...],
-        producers: frozenset[int],
-        planned_bytes: int,
+        plans: Mapping[int, ProducerPlan],
         with_digests: bool,
     ) -> None:
-        """Expect one receipt of each producer, together covering all blocks of all regions."""
+        """Expect one receipt of each producer in `plans`, of exactly what its plan says.
+
+        Together they have to cover all blocks of all regions, whatever the plans say.
+        """
         self.request_id = request_id
         self.consumer = consumer
         self.blocks = blocks
-        self.producers = producers
+        self.producers = frozenset(plans)
         self.with_digests = with_digests
         self.state = RequestState.WAITING
         #: Why the request failed, or why all receipts together are not enough.
@@ -67,19 +74,20 @@ class RequestReceipts:
         self.receipts: dict[int, Receipt] = {}
         #: Producers that may still write into this consumer's blocks. One that failed without
         #: being quiet stays: even when its engine is gone, bytes may wait in a socket buffer.
-        self.may_still_write = set(producers)
+        self.may_still_write = set(plans)
         self._regions = {region.key: region for region in regions}
         #: Per region, sorted (offset, length, producer) within a block, in bytes.
         self._intervals: dict[tuple[str, str], list[tuple[int, int, int]]] = {
             key: [] for key in self._regions
         }
-        self._planned_bytes = planned_bytes
+        self._plans = plans
 
     @property
     def account(self) -> ByteAccount:
         """Bytes planned, sent and expected so far."""
         return ByteAccount(
-            planned=self._planned_bytes,
+            planned=len(self.blocks)
+            * sum(length for plan in self._plans.values() for _, length in plan.values()),
             sent=sum(receipt.bytes_sent for receipt in self.receipts.values()),
             expected=len(self.blocks) * sum(r.block_bytes for r in self._regions.values()),
         )
@@ -105,7 +113,8 @@ class RequestReceipts:
         """Take one receipt in; the state may become FAILED, never READY (the peer decides that).
 
         Raises ReceiptError for a receipt of another consumer (the request is untouched), an
-        unexpected or repeated producer, blocks or intervals that were not asked for, an overlap.
+        unexpected or repeated producer, blocks that were not asked for, intervals that are not
+        this producer's, an overlap.
         """
         if receipt.request_id != self.request_id or receipt.consumer != self.consumer:
             raise ReceiptError(
@@ -163,12 +172,27 @@ class RequestReceipts:
             )
         for write in receipt.writes:
             self._check_write(rank, write)
+        self._check_plan(rank, receipt.writes)
         reported = len(self.blocks) * sum(write.length for write in receipt.writes)
         if receipt.bytes_sent != reported:
             raise self._contradiction(
                 f"producer {rank} sent {receipt.bytes_sent} bytes and reports intervals of "
                 f"{reported}"
             )
+
+    def _check_plan(self, rank: int, writes: tuple[Write, ...]) -> None:
+        """Receipts that cover everything together may still each report another one's part."""
+        plan = self._plans[rank]
+        wrote = {(write.layer, write.component): (write.offset, write.length) for write in writes}
+        if len(wrote) != len(writes):
+            raise self._contradiction(f"producer {rank} reports a region twice; legal is once")
+        for layer, component in sorted(plan.keys() | wrote.keys()):
+            planned, reported = plan.get((layer, component)), wrote.get((layer, component))
+            if planned != reported:
+                raise self._contradiction(
+                    f"producer {rank} layer {layer!r} component {component!r}: wrote "
+                    f"{_interval(reported)}; its plan is {_interval(planned)}"
+                )
 
     def _check_write(self, rank: int, write: Write) -> None:
         region = self._regions.get((write.layer, write.component))
@@ -212,6 +236,13 @@ def wrong_digest(ours: bytes, theirs: bytes) -> int:
     sent = np.frombuffer(theirs, dtype=np.uint8).reshape(-1, DIGEST_BYTES)
     different = np.flatnonzero((mine != sent).any(axis=1))
     return int(different[0]) if len(different) else -1
+
+
+def _interval(interval: tuple[int, int] | None) -> str:
+    if interval is None:
+        return "nothing"
+    offset, length = interval
+    return f"bytes {offset} to {offset + length} of each block"
 
 
 def _whom(consumer: ConsumerKey) -> str:

@@ -471,10 +471,24 @@ def test_a_receipt_with_less_than_planned_is_never_ready() -> None:
     one_layer = msgspec.structs.replace(
         last, writes=last.writes[:1], bytes_sent=last.bytes_sent // LAYERS
     )
-    assert consumer.receive(one_layer) is RequestState.FAILED
-    assert consumer.reason(REQUEST) == (
-        "layer 'layers.1' component 'kv': bytes from 192 of each block of 256 were not written"
+    with pytest.raises(ReceiptError) as raised:
+        consumer.receive(one_layer)
+    assert consumer.state(REQUEST) is RequestState.FAILED
+    assert consumer.reason(REQUEST) == str(raised.value)
+    assert str(raised.value) == (
+        "request 'request-a': producer 6 layer 'layers.1' component 'kv': wrote nothing; its plan "
+        "is bytes 192 to 256 of each block"
     )
+
+
+def test_receipts_that_report_each_others_part_are_never_ready() -> None:
+    ranks = make_ranks(2, 2, 1)
+    consumer = ranks.consumers[0]
+    one, other = receipts(ranks)
+    for receipt, writes in ((one, other.writes), (other, one.writes)):
+        with pytest.raises(ReceiptError, match="its plan is bytes"):
+            consumer.receive(msgspec.structs.replace(receipt, writes=writes))
+    assert consumer.state(REQUEST) is RequestState.FAILED
 
 
 def test_a_receipt_for_an_unknown_request_is_an_error() -> None:

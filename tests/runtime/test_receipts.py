@@ -39,14 +39,17 @@ def region(layer: str) -> Region:
     )
 
 
-def request(producers: set[int], layers: int = 2) -> RequestReceipts:
+def request(plans: dict[int, tuple[Write, ...]], layers: int = 2) -> RequestReceipts:
+    """A request whose producers are to write these."""
     return RequestReceipts(
         request_id="r",
         consumer=CONSUMER,
         regions=[region(f"layers.{layer}") for layer in range(layers)],
         blocks=BLOCKS,
-        producers=frozenset(producers),
-        planned_bytes=len(BLOCKS) * layers * HEADS * PER_HEAD,
+        plans={
+            rank: {(one.layer, one.component): (one.offset, one.length) for one in writes}
+            for rank, writes in plans.items()
+        },
         with_digests=False,
     )
 
@@ -80,7 +83,7 @@ def both(first: int, count: int) -> tuple[Write, Write]:
 
 
 def test_receipts_that_meet_cover_the_request() -> None:
-    held = request({0, 2})
+    held = request({0: both(0, 1), 2: both(1, 3)})
     held.add(receipt(2, *both(1, 3)))
     assert held.gap() != ""
     held.add(receipt(0, *both(0, 1)))
@@ -89,23 +92,43 @@ def test_receipts_that_meet_cover_the_request() -> None:
     assert held.gap() == ""
 
 
-def test_a_plan_of_another_size_is_never_ready() -> None:
-    held = RequestReceipts(
-        request_id="r",
-        consumer=CONSUMER,
-        regions=[region("layers.0")],
-        blocks=BLOCKS,
-        producers=frozenset({0}),
-        planned_bytes=len(BLOCKS) * HEADS * PER_HEAD - 1,
-        with_digests=False,
-    )
-    held.add(receipt(0, write(0, 0, 4)))
-    assert held.gap() == ""
+def test_a_plan_that_leaves_a_gap_is_never_ready() -> None:
+    held = request({0: both(0, 3)})
+    held.add(receipt(0, *both(0, 3)))
+    assert held.account.planned == held.account.sent
     assert not held.is_covered
 
 
+@pytest.mark.parametrize(
+    ("writes", "message"),
+    [
+        (
+            both(1, 3),
+            "wrote bytes 64 to 256 of each block; its plan is bytes 0 to 64 of each block",
+        ),
+        ((write(1, 0, 1),), "wrote nothing; its plan is bytes 0 to 64 of each block"),
+    ],
+)
+def test_a_receipt_of_another_plan_fails_the_request(
+    writes: tuple[Write, ...], message: str
+) -> None:
+    held = request({0: both(0, 1), 2: both(1, 3)})
+    text = f"request 'r': producer 0 layer 'layers.0' component 'kv': {message}"
+    with pytest.raises(ReceiptError) as raised:
+        held.add(receipt(0, *writes))
+    assert str(raised.value) == text
+    assert held.state is RequestState.FAILED
+    assert held.reason == text
+
+
+def test_a_part_of_a_region_twice_is_refused() -> None:
+    held = request({0: both(0, 4)})
+    with pytest.raises(ReceiptError, match="producer 0 reports a region twice"):
+        held.add(receipt(0, write(0, 0, 2), write(0, 2, 2), write(1, 0, 4)))
+
+
 def test_a_lost_receipt_leaves_the_request_waiting() -> None:
-    held = request({0, 2})
+    held = request({0: both(0, 4), 2: ()})
     held.add(receipt(0, *both(0, 4)))
     assert held.state is RequestState.WAITING
     assert not held.is_covered
@@ -113,7 +136,7 @@ def test_a_lost_receipt_leaves_the_request_waiting() -> None:
 
 
 def test_a_gap_is_named() -> None:
-    held = request({0, 2})
+    held = request({0: both(0, 1), 2: (write(0, 1, 3), write(1, 2, 2))})
     held.add(receipt(0, *both(0, 1)))
     held.add(receipt(2, write(0, 1, 3), write(1, 2, 2)))
     assert not held.is_covered
@@ -123,7 +146,7 @@ def test_a_gap_is_named() -> None:
 
 
 def test_a_gap_at_the_end_is_named() -> None:
-    held = request({0})
+    held = request({0: both(0, 3)})
     held.add(receipt(0, *both(0, 3)))
     assert held.gap() == (
         "layer 'layers.0' component 'kv': bytes from 192 of each block of 256 were not written"
@@ -179,7 +202,7 @@ def test_a_gap_at_the_end_is_named() -> None:
     ],
 )
 def test_a_contradiction_fails_the_request(first: Receipt, second: Receipt, message: str) -> None:
-    held = request({0, 2})
+    held = request({0: first.writes, 2: second.writes})
     held.add(first)
     with pytest.raises(ReceiptError) as raised:
         held.add(second)
@@ -189,14 +212,14 @@ def test_a_contradiction_fails_the_request(first: Receipt, second: Receipt, mess
 
 
 def test_half_a_head_is_refused() -> None:
-    held = request({0})
+    held = request({0: both(0, 4)})
     half = Write(layer="layers.0", component="kv", offset=0, length=32, digests=b"")
     with pytest.raises(ReceiptError, match="bytes 0 to 32; legal is whole heads"):
         held.add(receipt(0, half))
 
 
 def test_digests_nobody_asked_for_are_refused() -> None:
-    held = request({0})
+    held = request({0: both(0, 4)})
     odd = Write(layer="layers.0", component="kv", offset=0, length=64, digests=b"x")
     with pytest.raises(ReceiptError, match="1 bytes of digests; expected 0 digests of 16"):
         held.add(receipt(0, odd))
@@ -212,7 +235,7 @@ def test_digests_nobody_asked_for_are_refused() -> None:
     ],
 )
 def test_f23_a_receipt_of_somebody_else_touches_nothing(changes: dict[str, object]) -> None:
-    held = request({0})
+    held = request({0: both(0, 4)})
     with pytest.raises(ReceiptError, match="came to request 'r' of consumer tp_rank 0 dp_rank 1"):
         held.add(receipt(0, *both(0, 4), **changes))
     assert held.state is RequestState.WAITING
@@ -221,7 +244,7 @@ def test_f23_a_receipt_of_somebody_else_touches_nothing(changes: dict[str, objec
 
 
 def test_a_failed_producer_fails_the_request() -> None:
-    held = request({0, 2})
+    held = request({0: (), 2: both(0, 4)})
     held.add(receipt(0, failure="the engine returned -1", destination_blocks=()))
     assert held.state is RequestState.FAILED
     assert held.reason == "producer 0: the engine returned -1"
@@ -232,13 +255,13 @@ def test_a_failed_producer_fails_the_request() -> None:
 
 
 def test_blocks_stay_held_after_a_failed_write_that_is_not_quiet() -> None:
-    held = request({0})
+    held = request({0: both(0, 4)})
     held.add(receipt(0, failure="-1", quiescent=False, destination_blocks=()))
     assert held.holds_blocks
 
 
 def test_a_producer_that_is_done_is_quiet() -> None:
-    held = request({0})
+    held = request({0: both(0, 4)})
     with pytest.raises(ReceiptError, match="wrote everything and may still write"):
         held.add(receipt(0, *both(0, 4), quiescent=False))
     assert held.holds_blocks
@@ -272,8 +295,10 @@ def test_covered_exactly_when_each_byte_is_written_once(
         consumer=CONSUMER,
         regions=[wide],
         blocks=BLOCKS,
-        producers=frozenset(range(len(written))),
-        planned_bytes=len(BLOCKS) * heads * PER_HEAD,
+        plans={
+            producer: {("layers.0", "kv"): (start * PER_HEAD, (end - start) * PER_HEAD)}
+            for producer, (start, end) in enumerate(written)
+        },
         with_digests=False,
     )
     for producer, (start, end) in enumerate(written):
