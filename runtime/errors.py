@@ -23,7 +23,8 @@ class UnsupportedCacheError(RuntimeRefusalError, ValueError):
 class HypothesisError(RuntimeRefusalError, ValueError):
     """A hypothesis of the planner's theorems does not hold for what the caller passed.
 
-    ``hypothesis`` is its name as the proof ledger spells it.
+    ``hypothesis`` is the name of a hypothesis in the proof ledger, or of an assumption in
+    SOUNDNESS.md where the theorems take it for granted.
     """
 
     def __init__(self, hypothesis: str, detail: str) -> None:

@@ -152,7 +152,7 @@ def check_region(region: Region) -> None:
     _check_lengths(region)
     if region.base_address + region.length >= _ADDRESS_LIMIT:
         raise HypothesisError(
-            "addresses_are_unsigned_64_bit",
+            "a_region_is_one_layer",
             f"{where}: base_address={region.base_address} plus length={region.length} "
             "does not end below 2**64",
         )

@@ -348,7 +348,7 @@ GOOD = describe(torch.zeros(B, H, N, C))
         (
             {"base_address": 2**64 - 1920},
             (
-                "addresses_are_unsigned_64_bit: layer 'layers.0' component 'kv': "
+                "a_region_is_one_layer: layer 'layers.0' component 'kv': "
                 "base_address=18446744073709549696 plus length=1920 does not end below 2**64"
             ),
         ),
