@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from kvreshard.demo_case import Case
+from kvreshard.demo_case import Case, check_memory
 from kvreshard.generated.planner import first_head, plan_transfer, replica_count
 from kvreshard.models import MODELS
 
@@ -27,6 +27,7 @@ TRANSPORTS = {
 _LAYERS = 2
 _BLOCKS = 4
 _BLOCK_SIZE = 128
+_DEFAULT_MODEL = "qwen3-235b-a22b"
 
 
 def default_cases(
@@ -63,12 +64,13 @@ def run_demo(*, cases: Sequence[Case], transports: Sequence[str], console: Conso
     """Move each case over each transport, print what was sent and what was found.
 
     Returns 0 when every byte of every consumer is right, 1 when one is wrong, was not compared,
-    or a transport is missing. Raises ValueError for a case that is not legal, before anything
-    moves; ImportError without the `runtime` extra.
+    or a transport is missing. Raises ValueError for a case that is not legal or does not fit into
+    memory, before anything moves; ImportError without the `runtime` extra.
     """
     for case in cases:
         for rank in range(case.decode_tp):
             case.senders(rank)
+        check_memory(case)
     runners = _runners(transports)
     right = [_show(case, runners, console) for case in cases]
     if not right or not all(right):
@@ -123,7 +125,8 @@ def demo(
 ) -> None:
     """Fill prefill caches with a pattern, move them, compare every byte of the decode caches.
 
-    Without --model, --prefill-tp and --decode-tp it runs four small cases.
+    Without --model, --prefill-tp and --decode-tp it runs four small cases. With a group size and
+    no --model it moves the cache of qwen3-235b-a22b.
     Exit code: 0 every byte is right, 1 not so, 2 usage.
     """
     if model is None and prefill_tp is None and decode_tp is None:
@@ -131,7 +134,7 @@ def demo(
             election=election, layers=layers or _LAYERS, blocks=blocks, block_size=block_size
         )
     else:
-        name = model or "qwen3-235b-a22b"
+        name = model or _DEFAULT_MODEL
         shape = MODELS[name]
         if layers is not None and layers > shape.layers:
             raise click.UsageError(f"--layers={layers}; {name} has {shape.layers}")
@@ -148,6 +151,11 @@ def demo(
                 block_size=block_size,
             )
         ]
+    if model is None and len(cases) == 1:
+        click.echo(
+            f"No --model given: moving {cases[0].layers} layers of {_DEFAULT_MODEL}, prefill TP "
+            f"{cases[0].prefill_tp} to decode TP {cases[0].decode_tp}."
+        )
     try:
         code = run_demo(cases=cases, transports=TRANSPORTS[transport], console=Console())
     except ValueError as error:

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
-from kvreshard.generated.planner import expected_senders
+from kvreshard.generated.planner import expected_senders, head_count
 
 #: Bytes of one element; the demo's caches are bfloat16.
 ELEMENT_BYTES = 2
@@ -41,6 +42,13 @@ class Case(NamedTuple):
         """Where it goes at each consumer: in another order, between two blocks of others."""
         return list(range(self.blocks, 0, -1))
 
+    @property
+    def bytes_needed(self) -> int:
+        """Bytes of the caches of all ranks, with the blocks that belong to others."""
+        source = self.prefill_tp * head_count(self.kv_heads, self.prefill_tp) * (self.blocks + 1)
+        destination = self.decode_tp * head_count(self.kv_heads, self.decode_tp) * (self.blocks + 2)
+        return self.layers * (source + destination) * self.bytes_per_head
+
     def senders(self, consumer_rank: int) -> tuple[int, ...]:
         """Producer ranks this consumer rank waits for.
 
@@ -53,3 +61,23 @@ class Case(NamedTuple):
             consumer_tp_rank=consumer_rank,
             election=self.election,
         )
+
+
+def check_memory(case: Case) -> None:
+    """Raise ValueError for a case whose caches do not fit into the memory that is free."""
+    free = _free_bytes()
+    if free is not None and case.bytes_needed > free:
+        raise ValueError(
+            f"{case.title}: the caches of all ranks need {case.bytes_needed:,} B of memory; legal "
+            f"is what is free, {free:,} B: choose fewer blocks, layers or a smaller block size"
+        )
+
+
+def _free_bytes() -> int | None:
+    """What the kernel can hand out without swapping; None where it does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return None
+    kibibytes = [int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+    return kibibytes[0] * 1024 if kibibytes else None

@@ -248,10 +248,15 @@ def _consumer_cache(case: Case, rank: int) -> _RankCache:
 def _empty_cache(case: Case, rank: int, tp_size: int, num_blocks: int) -> _RankCache:
     heads = head_count(case.kv_heads, tp_size)
     first = first_head(case.kv_heads, tp_size, rank)
-    tensors = [
-        torch.empty(num_blocks, heads, case.block_size, 2, case.head_dim, dtype=torch.bfloat16)
-        for _ in range(case.layers)
-    ]
+    shape = (num_blocks, heads, case.block_size, 2, case.head_dim)
+    try:
+        tensors = [torch.empty(shape, dtype=torch.bfloat16) for _ in range(case.layers)]
+    except RuntimeError as error:
+        # The allocator's, where the check of free memory could not foresee it.
+        raise ValueError(
+            f"{case.title}: the caches of all ranks need {case.bytes_needed:,} B of memory; a "
+            f"tensor of {shape} could not be made: {error}"
+        ) from error
     regions = tuple(_region(case, layer, tensor) for layer, tensor in enumerate(tensors))
     return _RankCache(Cache(regions, tuple(tensors)), tensors, range(first, first + heads))
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from kvreshard import demo_ranks
+from kvreshard import demo_case, demo_ranks
 from kvreshard.demo import default_cases, demo, run_demo
 from kvreshard.demo_pattern import Place, pattern, place_of
 from kvreshard.demo_ranks import CaseOutcome, ConsumerOutcome, run_before_the_fix, run_in_process
@@ -126,6 +126,45 @@ def test_usage_errors(arguments: list[str], message: str) -> None:
     result = invoke("--transport", "in-process", *arguments)
     assert result.exit_code == 2
     assert message in result.output
+
+
+def test_a_cache_that_does_not_fit_is_a_usage_error() -> None:
+    result = invoke("--transport", "in-process", "--blocks", "100000000")
+    assert result.exit_code == 2, result.output
+    needed = 2 * (8 * 100_000_001 + 4 * 100_000_002) * 65536
+    # Click breaks the line anywhere.
+    text = " ".join(result.output.replace("│", " ").split())
+    assert f"need {needed:,} B of memory; legal is what is free" in text
+
+
+def test_memory_that_runs_out_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo_case, "_free_bytes", lambda: None)
+    result = invoke("--transport", "in-process", "--blocks", "1000000000000")
+    assert result.exit_code == 2, result.output
+    assert "could not be made" in " ".join(result.output.replace("│", " ").split())
+
+
+def test_bytes_needed_are_those_of_all_caches() -> None:
+    case = CASES[2]
+    tensors = [
+        tensor
+        for rank in range(case.prefill_tp)
+        for tensor in demo_ranks._producer_cache(case, rank).tensors
+    ]
+    tensors += [
+        tensor
+        for rank in range(case.decode_tp)
+        for tensor in demo_ranks._consumer_cache(case, rank).tensors
+    ]
+    assert case.bytes_needed == sum(tensor.nbytes for tensor in tensors)
+
+
+def test_a_model_that_was_not_named_is_said() -> None:
+    result = invoke("--transport", "in-process", "--prefill-tp", "8", "--blocks", "1")
+    assert result.exit_code == 0, result.output
+    assert (
+        "No --model given: moving 94 layers of qwen3-235b-a22b, prefill TP 8 to decode TP 1."
+    ) in result.output
 
 
 def test_the_map_of_heads() -> None:
