@@ -388,6 +388,9 @@ class ConsumerPeer:
         self._producers: dict[int, RankLayout] = {}
         self._accepted: set[int] = set()
         self._requests: dict[str, RequestReceipts] = {}
+        #: Every id there was, also of forgotten requests: a stray receipt of the first request
+        #: must not count for a second one.
+        self._used_ids: set[str] = set()
 
     def hello(self) -> ConsumerHello:
         """The message that introduces this consumer."""
@@ -431,6 +434,7 @@ class ConsumerPeer:
         """
         with self._lock:
             self._check_request(request_id, blocks)
+            self._used_ids.add(request_id)
             self._requests[request_id] = RequestReceipts(
                 request_id=request_id,
                 consumer=self.key,
@@ -524,7 +528,10 @@ class ConsumerPeer:
             }
 
     def forget(self, request_id: str) -> None:
-        """Drop a request that is final. Raises RequestError while its blocks are held."""
+        """Drop a request that is final; its id stays used.
+
+        Raises RequestError while its blocks are held.
+        """
         if request_id in self.held_destination_blocks():
             raise RequestError(f"request {request_id!r} still holds its destination blocks")
         with self._lock:
@@ -550,7 +557,7 @@ class ConsumerPeer:
         return request
 
     def _check_request(self, request_id: str, blocks: Sequence[int]) -> None:
-        if request_id in self._requests:
+        if request_id in self._used_ids:
             raise RequestError(f"request {request_id!r} was used before; legal is a new id")
         missing = sorted(self.expected_senders - (self._accepted & self._producers.keys()))
         if missing:

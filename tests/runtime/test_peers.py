@@ -357,13 +357,20 @@ def test_a_source_block_outside_the_region_fails_the_request_only() -> None:
 
 def test_a_request_id_is_used_once() -> None:
     ranks = make_ranks(1, 1, 1)
-    run(ranks, DESTINATION)
+    consumer = ranks.consumers[0]
+    introduce(consumer, ranks.producers)
+    stray = ranks.producers[0].serve(consumer.request(REQUEST, [1, 2, 3])[0])
     with pytest.raises(RequestError, match="was used before"):
-        ranks.consumers[0].request(REQUEST, [1])
-    ranks.consumers[0].forget(REQUEST)
-    assert ranks.consumers[0].request(REQUEST, [1])
+        consumer.request(REQUEST, [0])
     with pytest.raises(RequestError, match="still holds its destination blocks"):
-        ranks.consumers[0].forget(REQUEST)
+        consumer.forget(REQUEST)
+    consumer.receive(stray)
+    consumer.forget(REQUEST)
+    # Nor after it is forgotten: the same receipt would make the second request ready.
+    with pytest.raises(RequestError, match="was used before; legal is a new id"):
+        consumer.request(REQUEST, [1, 2, 3])
+    with pytest.raises(ReceiptError, match="is not known here"):
+        consumer.receive(stray)
 
 
 def pull_of(ranks: Ranks, **changes: object) -> Pull:
