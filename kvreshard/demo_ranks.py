@@ -21,11 +21,13 @@ from kvreshard.demo_pattern import SENTINEL, pattern, place_of
 from kvreshard.generated.planner import TransferPlan, first_head, head_count, replica_count
 from kvreshard.runtime.blocks import block_map
 from kvreshard.runtime.channel import ConsumerChannel, ProducerChannel
+from kvreshard.runtime.consumer import ConsumerPeer
 from kvreshard.runtime.descriptors import build_descriptors
 from kvreshard.runtime.errors import RuntimeRefusalError
 from kvreshard.runtime.local import introduce, transfer
 from kvreshard.runtime.messages import Receipt
-from kvreshard.runtime.peers import Cache, ConsumerPeer, ProducerPeer
+from kvreshard.runtime.peers import Cache
+from kvreshard.runtime.producer import ProducerPeer
 from kvreshard.runtime.receipts import ByteAccount, RequestState
 from kvreshard.runtime.regions import Region, region_from_tensor
 from kvreshard.runtime.remote import RemoteProducers, serve_consumer

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kvreshard.runtime.peers import ConsumerPeer, ProducerPeer
+    from kvreshard.runtime.consumer import ConsumerPeer
+    from kvreshard.runtime.producer import ProducerPeer
     from kvreshard.runtime.receipts import RequestState
 
 

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kvreshard.runtime.channel import ConsumerChannel, ProducerChannel
-    from kvreshard.runtime.peers import ConsumerPeer, ProducerPeer
+    from kvreshard.runtime.consumer import ConsumerPeer
+    from kvreshard.runtime.producer import ProducerPeer
 
 
 _LOGGER = logging.getLogger(__name__)

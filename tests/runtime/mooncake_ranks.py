@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 import torch
 
 from kvreshard.runtime.channel import ConsumerChannel, ProducerChannel
-from kvreshard.runtime.peers import Cache, ConsumerPeer, ProducerPeer
+from kvreshard.runtime.consumer import ConsumerPeer
+from kvreshard.runtime.peers import Cache
+from kvreshard.runtime.producer import ProducerPeer
 from kvreshard.runtime.regions import region_from_tensor
 from kvreshard.runtime.remote import RemoteProducers, serve_consumer
 from kvreshard.runtime.transport.mooncake import MooncakeTransport

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import torch
 
 from kvreshard.generated.planner import first_head, head_count
-from kvreshard.runtime.peers import Cache, ConsumerPeer, ProducerPeer
+from kvreshard.runtime.consumer import ConsumerPeer
+from kvreshard.runtime.peers import Cache
+from kvreshard.runtime.producer import ProducerPeer
 from kvreshard.runtime.regions import Region, region_from_tensor
 from kvreshard.runtime.transport.in_process import Fabric, InProcessTransport
 

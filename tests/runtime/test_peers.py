@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rank_setup import HEAD_BYTES, REQUEST, Ranks, cache_of, make_ranks, whole_cache
 
+from kvreshard.runtime.consumer import ConsumerPeer
 from kvreshard.runtime.errors import (
     HandshakeRefusedError,
     HypothesisError,
@@ -22,7 +23,8 @@ from kvreshard.runtime.errors import (
 )
 from kvreshard.runtime.local import introduce, transfer
 from kvreshard.runtime.messages import Abort, Accepted, ConsumerKey, Pull, Receipt, Refused
-from kvreshard.runtime.peers import Cache, ConsumerPeer, ProducerPeer
+from kvreshard.runtime.peers import Cache
+from kvreshard.runtime.producer import ProducerPeer
 from kvreshard.runtime.receipts import RequestState
 from kvreshard.runtime.regions import region_from_tensor
 from kvreshard.runtime.transport.in_process import Fabric, InProcessTransport
