@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from kvreshard.demo_case import Case, check_memory
+from kvreshard.demo_case import Case, check_blocks, check_memory
 from kvreshard.generated.planner import first_head, plan_transfer, replica_count
 from kvreshard.models import MODELS
 
@@ -71,6 +71,7 @@ def run_demo(*, cases: Sequence[Case], transports: Sequence[str], console: Conso
         for rank in range(case.decode_tp):
             case.senders(rank)
         check_memory(case)
+        check_blocks(case)
     runners = _runners(transports)
     right = [_show(case, runners, console) for case in cases]
     if not right or not all(right):

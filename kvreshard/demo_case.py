@@ -11,6 +11,10 @@ from kvreshard.generated.planner import expected_senders, head_count
 #: Bytes of one element; the demo's caches are bfloat16.
 ELEMENT_BYTES = 2
 
+#: The block coordinate of the pattern, 14 bits wide, that marks another request's block: blocks
+#: of the request count up to below it.
+FOREIGN_BLOCK = (1 << 14) - 1
+
 
 class Case(NamedTuple):
     """A cache, moved once from a prefill group to a decode group."""
@@ -71,6 +75,12 @@ def check_memory(case: Case) -> None:
             f"{case.title}: the caches of all ranks need {case.bytes_needed:,} B of memory; legal "
             f"is what is free, {free:,} B: choose fewer blocks, layers or a smaller block size"
         )
+
+
+def check_blocks(case: Case) -> None:
+    """Raise ValueError for more blocks than the pattern tells apart."""
+    if case.blocks > FOREIGN_BLOCK:
+        raise ValueError(f"blocks={case.blocks}; legal is 1 to {FOREIGN_BLOCK}")
 
 
 def _free_bytes() -> int | None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, final
 import numpy as np
 import torch
 
+from kvreshard.demo_case import FOREIGN_BLOCK
 from kvreshard.demo_pattern import SENTINEL, pattern, place_of
 from kvreshard.generated.planner import TransferPlan, first_head, head_count, replica_count
 from kvreshard.runtime.blocks import block_map
@@ -51,8 +52,6 @@ REQUEST = "request-0"
 RANK_TIMEOUT_S = 40.0
 CASE_TIMEOUT_S = 90.0
 
-# The block coordinate of a producer block that belongs to another request.
-_FOREIGN_BLOCK = (1 << 14) - 1
 _SENTINEL_WORD = int.from_bytes(bytes([SENTINEL]) * 8, "little")
 
 
@@ -232,7 +231,7 @@ def _consumer(case: Case, rank: int, cache: Cache, transport: Transport) -> Cons
 def _producer_cache(case: Case, rank: int) -> _RankCache:
     """A cache that holds the pattern; block 0 holds that of another request."""
     held = _empty_cache(case, rank, case.prefill_tp, case.blocks + 1)
-    blocks = [_FOREIGN_BLOCK, *range(case.blocks)]
+    blocks = [FOREIGN_BLOCK, *range(case.blocks)]
     for layer, tensor in enumerate(held.tensors):
         words = _words(tensor)
         words[:] = pattern(layer, blocks, held.heads, case.block_size, words.shape[-1])

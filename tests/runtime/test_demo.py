@@ -137,9 +137,16 @@ def test_a_cache_that_does_not_fit_is_a_usage_error() -> None:
     assert f"need {needed:,} B of memory; legal is what is free" in text
 
 
+def test_blocks_that_the_pattern_cannot_tell_apart_are_a_usage_error() -> None:
+    # 16384 blocks would count up to the mark of another request's block.
+    result = invoke("--layers", "1", "--block-size", "1", "--blocks", "16384")
+    assert result.exit_code == 2, result.output
+    assert "blocks=16384; legal is 1 to 16383" in result.output
+
+
 def test_memory_that_runs_out_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo_case, "_free_bytes", lambda: None)
-    result = invoke("--transport", "in-process", "--blocks", "1000000000000")
+    result = invoke("--transport", "in-process", "--blocks", "16383", "--block-size", "1000000000")
     assert result.exit_code == 2, result.output
     assert "could not be made" in " ".join(result.output.replace("│", " ").split())
 
