@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # DO NOT EDIT. Written by `make generate` from the formulas in spec/.
 #
-# spec:   sha256 69acda356182a6520af158296850b369d7e1ba09d2e09dd35ad4978d6919e816
-# ledger: sha256 4752f06cf7d3991a327a8c0ac00911ba6c389df78bafe94fe021ed6b5db00750
+# spec:   sha256 4e6d62ca81f50cc95a4fda60b4eeb8eaf5ce2d3087889ccbba2bc9b8beeb5f92
+# ledger: sha256 973c1fb61c6fc925bc0416c8f4d94c77a69ed5f45d68971805e255d6c19d3772
 # solver: z3 5.4.1
 #
 # A copy of this file can be checked with `kvreshard verify-vendored FILE`.

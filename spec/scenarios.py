@@ -74,7 +74,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     ),
     Scenario(
         "a_consumer_gathers_from_four_sets_of_replicas",
-        "A consumer rank gathers four heads, each from one replica of two.",
+        "A consumer rank gathers four heads, each from one of two replicas; here the last.",
         _REGIMES["replicated_to_split_divisible"],
         z3.And(
             H == 4, P == 8, D == 1, _SENDS, _senders(d) == 4, PLANNER.dst_head_offset(p, d) == 3
