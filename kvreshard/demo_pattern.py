@@ -49,11 +49,11 @@ def pattern(layer: int, blocks: list[int], heads: range, tokens: int, words: int
         np.arange(tokens, dtype=np.uint64).reshape(1, 1, -1, 1),
         np.arange(words, dtype=np.uint64).reshape(1, 1, 1, -1),
     )
-    packed = np.zeros((1, 1, 1, 1), dtype=np.uint64)
+    packed: npt.NDArray[np.uint64] = np.zeros((1, 1, 1, 1), dtype=np.uint64)
     for name, axis, width in zip(Place._fields, axes, _WIDTHS, strict=True):
         if int(axis.max()) >> width:
             raise ValueError(f"{name}={int(axis.max())}; legal is below {1 << width}")
-        packed = (packed << np.uint64(width)) | axis
+        packed = np.bitwise_or(packed << np.uint64(width), axis, dtype=np.uint64)
     return _mix(packed)
 
 

@@ -70,7 +70,7 @@ def every_case(heads: int, elected_by: str) -> npt.NDArray[np.int64]:
 
 def specified(heads: int, policy: election.Policy, cases: npt.NDArray[np.int64]) -> Any:
     """Return the plans that the specification gives, one a row."""
-    H = np.int64(heads)
+    H = np.array(heads, dtype=np.int64)
     P, p, D, d = cases.T
     sends = by_walking(spec.sends, H, P, p, D, d, by_walking(policy.elect, H, P, D, d))
     numbers = [

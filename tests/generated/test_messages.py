@@ -105,7 +105,7 @@ def test_what_is_not_an_integer_is_refused(field: str, value: object) -> None:
 
 
 def test_numpy_integers_are_integers() -> None:
-    wrapped = {field: np.int32(value) for field, value in PLAN.items()}
+    wrapped: dict[str, Any] = {field: np.int32(value) for field, value in PLAN.items()}
     plan = planner.plan_transfer(**wrapped)
     assert plan == planner.plan_transfer(**PLAN)
     assert [type(value) for value in plan] == [bool, int, int, int]
