@@ -98,12 +98,17 @@ def _answers(
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(max_workers=jobs, mp_context=context) as pool:
         futures = {pool.submit(answer, question): question for question in fresh}
-        for future in as_completed(futures):
-            question = futures[future]
-            answers[question] = future.result()
-            cache.keep(question, answers[question])
-            done += 1
-            progress(names[question], done, len(names))
+        try:
+            for future in as_completed(futures):
+                question = futures[future]
+                answers[question] = future.result()
+                cache.keep(question, answers[question])
+                done += 1
+                progress(names[question], done, len(names))
+        except BaseException:
+            # Leaving the block waits for what is queued: minutes, after an interrupt.
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     return answers, set(fresh)
 
 
