@@ -943,7 +943,8 @@ def _integer(field: str, value: int) -> int:
     if isinstance(value, bool):
         raise TypeError(f"{field} must be an integer, got {value!r}")
     try:
-        return index(value)
+        # The sign refuses numpy's bool, which its older releases take for an index.
+        return index(+value)
     except TypeError:
         raise TypeError(f"{field} must be an integer, got {value!r}") from None
 
