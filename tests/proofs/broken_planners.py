@@ -129,6 +129,7 @@ WRITES_PAST_THE_BLOCK = subject(_changed(dst_head_offset=1))
 COPIES_TOO_MUCH = subject(_changed(head_count=1))
 COPIES_NOTHING = subject(with_copies_of_nothing)
 WRONG_RANK = subject(from_a_rank_that_lacks_the_head)
+# ARG005 below: a stand-in has the parameters of what it stands in for, used or not.
 WAITS_FOR_ALL = replace(RIGHT, senders=lambda H, P, D, d: list(range(P)))  # noqa: ARG005
 WAITS_FOR_NONE = replace(RIGHT, senders=lambda H, P, D, d: [])  # noqa: ARG005
 WAITS_TWICE = replace(

@@ -88,7 +88,7 @@ def test_all_violations_of_a_planner_are_listed_with_the_election() -> None:
 
 
 def test_a_planner_that_raises_covers_nothing() -> None:
-    def plan(H: int, P: int, p: int, D: int, d: int) -> Copy:  # noqa: ARG001
+    def plan(H: int, P: int, p: int, D: int, d: int) -> Copy:  # noqa: ARG001 - as Subject.plan
         return Copy(True, 0, 0, H // (p + d))
 
     _, found = enumerate_planner(lambda _: broken.subject(plan), 1)

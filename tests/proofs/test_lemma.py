@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import z3
@@ -175,8 +175,9 @@ def compiled(
     """Return the conjunction as a Python function, computed from the left."""
     body = " and ".join(["True", *(text(unfold(condition)) for condition in conditions)])
     names = ", ".join(str(parameter) for parameter in parameters)
-    made: Any = eval(f"lambda {names}: {body}", {"divide": divide, "remainder": remainder})
-    return made  # type: ignore[no-any-return]
+    operators = {"divide": divide, "remainder": remainder}
+    made: Callable[..., bool] = eval(f"lambda {names}: {body}", operators)
+    return made
 
 
 @pytest.mark.parametrize("made", LEMMAS.values(), ids=lambda made: made.name)

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from concurrent.futures import Future
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 import z3
 
 from kvreshard.proofs import question as question_module
+from kvreshard.proofs import run as run_module
 from kvreshard.proofs.cache import Cache
 from kvreshard.proofs.ledger import all_hold, build
 from kvreshard.proofs.lemma import Lemma, Proof
@@ -14,11 +17,12 @@ from kvreshard.proofs.obligations import Obligation
 from kvreshard.proofs.question import Question, refutation, satisfiability, smt2
 from kvreshard.proofs.roads import Road
 from kvreshard.proofs.run import Verdict, prove
-from kvreshard.proofs.solve import answer, solver_version
+from kvreshard.proofs.solve import Answer, answer, solver_version
 from kvreshard.spec.formula import Hypothesis
 from kvreshard.spec.parameters import H
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from kvreshard.spec.formula import Truth
@@ -31,11 +35,11 @@ GAVE_UP = ("max. resource limit exceeded", "canceled")
 FERMAT = z3.Implies(z3.And(x >= 1, y >= 1, w >= 1), x * x * x + y * y * y != w * w * w)
 
 
-def obligation(name: str, given: list[Truth], goal: Truth, **more: object) -> Obligation:
+def obligation(name: str, given: list[Truth], goal: Truth, **more: Any) -> Obligation:
     """Return a small obligation with a sentence of its own."""
     hypotheses = tuple(Hypothesis(f"given_{n}", one) for n, one in enumerate(given))
     kind = str(more.pop("kind", "lemma"))
-    return Obligation(name, kind, f"The obligation {name}.", hypotheses, goal, **more)  # type: ignore[arg-type]
+    return Obligation(name, kind, f"The obligation {name}.", hypotheses, goal, **more)
 
 
 def made_lemma(name: str, then: Truth, *uses: Lemma) -> Lemma:
@@ -237,3 +241,35 @@ def test_the_hypotheses_are_asked_for_with_those_that_the_proof_does_without() -
 
 def test_the_solver_is_the_one_that_is_pinned() -> None:
     assert solver_version() == "5.4.1"
+
+
+class PoolThatAnswers(AbstractContextManager[Any]):
+    """A pool whose work is done at once, and that remembers how it was shut down."""
+
+    shut_down: ClassVar[list[dict[str, bool]]] = []
+
+    def __init__(self, **_: object) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def submit(self, work: Callable[[Question], Answer], question: Question) -> Future[Answer]:
+        done: Future[Answer] = Future()
+        done.set_result(work(question))
+        return done
+
+    def shutdown(self, **how: bool) -> None:
+        self.shut_down.append(how)
+
+
+def test_an_interrupt_drops_what_is_queued(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(_name: str, _done: int, _total: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run_module, "ProcessPoolExecutor", PoolThatAnswers)
+    monkeypatch.setattr(PoolThatAnswers, "shut_down", [])
+    items = [obligation("interrupted", [POSITIVE], x >= 0)]
+    with pytest.raises(KeyboardInterrupt):
+        prove(items, jobs=1, cache=Cache(None), progress=interrupt)
+    assert PoolThatAnswers.shut_down == [{"wait": False, "cancel_futures": True}]

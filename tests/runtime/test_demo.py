@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -231,8 +231,8 @@ def outcome(*consumers: ConsumerOutcome) -> CaseOutcome:
     return CaseOutcome("in-process", consumers, descriptors=0, processes=1, seconds=0.0)
 
 
-def consumer(**changes: object) -> ConsumerOutcome:
-    fields: dict[str, object] = {
+def consumer(**changes: Any) -> ConsumerOutcome:
+    fields: dict[str, Any] = {
         "rank": 0,
         "ready": True,
         "reason": "",
@@ -242,7 +242,7 @@ def consumer(**changes: object) -> ConsumerOutcome:
         "wrong_outside": 0,
         "first_wrong": "",
     }
-    return ConsumerOutcome(**(fields | changes))  # type: ignore[arg-type]
+    return ConsumerOutcome(**(fields | changes))
 
 
 @pytest.mark.parametrize(
