@@ -47,7 +47,6 @@ __all__ = [
     "load_ledger",
     "planner_path",
     "render_planner",
-    "write_generated",
 ]
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -114,22 +113,6 @@ def render_planner(ledger: Ledger) -> str:
         hypotheses=_hypothesis_lines(formulas),
         policies=POLICIES,
     )
-
-
-def write_generated(ledger: Ledger | None = None, target: Path | None = None) -> list[Path]:
-    """Write the generated files and return their paths.
-
-    Args:
-        ledger: the ledger of a proof run; by default the one of this checkout.
-        target: where the planner module goes; by default `generated/planner.py`.
-
-    Raises:
-        EmissionRefused: an obligation of a formula is not proved. Nothing is written then.
-    """
-    text = render_planner(load_ledger() if ledger is None else ledger)
-    target = target or planner_path()
-    target.write_text(text, encoding="utf-8", newline="\n")
-    return [target]
 
 
 def _function(made: Formula, ledger: Ledger) -> _Function:

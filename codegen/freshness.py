@@ -79,23 +79,28 @@ class VendoredResult:
         return f"{self.path} is not the emitted planner, {about}; {self.difference}"
 
 
-def stale_files(ledger: dict[str, Any] | None = None) -> list[StaleFile]:
+def stale_files(
+    ledger: dict[str, Any] | None = None, folder: Path | None = None
+) -> list[StaleFile]:
     """Return the generated files that differ, in any byte, from what generating gives now.
 
     Args:
         ledger: the ledger of a proof run; by default the one of this checkout.
+        folder: where they lie; by default `generated/`.
 
     Raises:
         EmissionRefused: an obligation of a formula is not proved.
     """
-    from kvreshard.codegen import emit  # z3 and jinja2 are needed here only
+    from kvreshard.codegen import emit, files  # z3 and jinja2 are needed here only
 
-    target = emit.planner_path()
-    expected = emit.render_planner(emit.load_ledger() if ledger is None else ledger)
-    found = target.read_bytes().decode("utf-8", "replace") if target.exists() else ""
-    if found == expected:
-        return []
-    return [StaleFile(target, _first_difference(expected, found))]
+    folder = folder or files.generated_folder()
+    expected = files.render_generated(emit.load_ledger() if ledger is None else ledger)
+    found = {name: _bytes_as_text(folder / name) for name in expected}
+    return [
+        StaleFile(folder / name, _first_difference(text, found[name]))
+        for name, text in expected.items()
+        if found[name] != text
+    ]
 
 
 def verify_vendored(path: str | Path) -> VendoredResult:
@@ -118,6 +123,10 @@ def verify_vendored(path: str | Path) -> VendoredResult:
         emitted_spec_hash=_spec_hash(emitted),
         difference=None if matches else _first_difference(emitted, found),
     )
+
+
+def _bytes_as_text(path: Path) -> str:
+    return path.read_bytes().decode("utf-8", "replace") if path.exists() else ""
 
 
 def _text(path: Path) -> str:

@@ -86,13 +86,14 @@ def prove(wanted: str, no_cache: bool, as_json: bool, smt2: Path | None, jobs: i
 @main.command()
 def generate() -> None:
     """Emit generated/ from the specification. Refused where the ledger lacks a proof."""
-    emit = _needs_prove("kvreshard.codegen.emit")
+    files = _needs_prove("kvreshard.codegen.files")
+    evidence = _needs_prove("kvreshard.codegen.evidence")
     try:
-        written = emit.write_generated()
-    except emit.EmissionRefused as refused:
+        written = files.write_generated()
+    except evidence.EmissionRefused as refused:
         raise click.ClickException(str(refused)) from refused
     for path in written:
-        click.echo(f"written: {path.name}")
+        click.echo(f"written: {path.relative_to(files.generated_folder())}")
 
 
 @main.command()

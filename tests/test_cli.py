@@ -11,7 +11,7 @@ import z3
 from click.testing import CliRunner
 
 from kvreshard.cli import main
-from kvreshard.codegen import check, emit
+from kvreshard.codegen import check, emit, files
 from kvreshard.proofs.ledger import LEDGER_PATH
 from kvreshard.proofs.question import smt2
 
@@ -177,11 +177,11 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     made = tmp_path / "planner.py"
     text = EMITTED.read_text(encoding="utf-8")
     made.write_text(text, encoding="utf-8", newline="\n")
-    for module in (emit, check):
-        monkeypatch.setattr(module, "planner_path", lambda: made)
+    monkeypatch.setattr(check, "planner_path", lambda: made)
+    monkeypatch.setattr(files, "generated_folder", lambda: tmp_path)
     # That the text is what the ledger gives is another test's business.
     monkeypatch.setattr(emit, "load_ledger", dict)
-    monkeypatch.setattr(emit, "render_planner", lambda _: text)
+    monkeypatch.setattr(files, "render_generated", lambda _: {"planner.py": text})
     return made
 
 

@@ -7,6 +7,7 @@ import pytest
 from fixture_ledger import fixture_ledger
 
 from kvreshard.codegen import emit
+from kvreshard.codegen.files import write_generated
 from kvreshard.codegen.freshness import stale_files, verify_vendored
 from kvreshard.codegen.validate import validate_translation
 
@@ -21,24 +22,22 @@ def test_the_checked_in_module_is_fresh() -> None:
 
 
 @pytest.fixture
-def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def written(tmp_path: Path) -> Path:
     """Return a freshly written module in a place of its own."""
-    target = tmp_path / "planner.py"
-    emit.write_generated(fixture_ledger(), target)
-    monkeypatch.setattr(emit, "planner_path", lambda: target)
-    return target
+    write_generated(fixture_ledger(), tmp_path)
+    return tmp_path / "planner.py"
 
 
 def test_what_was_just_written_is_fresh(written: Path) -> None:
     assert written.exists()
-    assert stale_files(fixture_ledger()) == []
+    assert stale_files(fixture_ledger(), written.parent) == []
 
 
 def test_one_character_makes_it_stale_and_invalid(written: Path) -> None:
     text = written.read_text(encoding="utf-8")
     edited = text.replace("return overlap_end_value - over", "return overlap_end_value + over")
     written.write_text(edited, encoding="utf-8", newline="\n")
-    (stale,) = stale_files(fixture_ledger())
+    (stale,) = stale_files(fixture_ledger(), written.parent)
     line = text.splitlines().index("    return overlap_end_value - overlap_start_value") + 1
     assert str(stale) == (
         "planner.py is stale, run `make generate`; "
@@ -51,12 +50,12 @@ def test_one_character_makes_it_stale_and_invalid(written: Path) -> None:
 
 def test_line_endings_count_in_the_checked_in_module(written: Path) -> None:
     written.write_bytes(written.read_bytes().replace(b"\n", b"\r\n"))
-    assert len(stale_files(fixture_ledger())) == 1
+    assert len(stale_files(fixture_ledger(), written.parent)) == 1
 
 
 def test_a_module_that_is_not_there_is_stale(written: Path) -> None:
     written.unlink()
-    (stale,) = stale_files(fixture_ledger())
+    (stale,) = stale_files(fixture_ledger(), written.parent)
     assert stale.difference.line == 1
 
 
