@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # DO NOT EDIT. Written by `make generate` from the formulas in spec/.
 #
-# spec:   sha256 4e6d62ca81f50cc95a4fda60b4eeb8eaf5ce2d3087889ccbba2bc9b8beeb5f92
-# ledger: sha256 973c1fb61c6fc925bc0416c8f4d94c77a69ed5f45d68971805e255d6c19d3772
+# spec:   sha256 8eab0c61ae6d1e7a19f98818e4ee5e10bfd73aa1413890c86e286f60c40dfffb
+# ledger: sha256 2ad64a59d412916860e0918ca0393a5d3ff5427b74a831be0615f147ad990d0a
 # solver: z3 5.4.1
 #
 # A copy of this file can be checked with `kvreshard verify-vendored FILE`.

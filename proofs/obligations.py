@@ -17,9 +17,11 @@ from kvreshard.proofs.compositions import (
     WITNESSES,
 )
 from kvreshard.proofs.lemma import LEMMAS, NO_LEMMAS, Lemma, Proof
+from kvreshard.proofs.overflow import does_not_overflow, int64_formulas
 from kvreshard.proofs.roads import DEFAULT_MAXIMUM, Road, bounds, road_for
 from kvreshard.spec.election import POLICIES, is_paired, pair_is_divisible
 from kvreshard.spec.formula import FORMULAS, Formula, Hypothesis, Truth
+from kvreshard.spec.int64 import int64_bounds_for
 from kvreshard.spec.invariants import INVARIANTS, PLANNER, Claim, Invariant
 from kvreshard.spec.ownership import holds, owner, replica_count
 from kvreshard.spec.parameters import D, H, P, d, h, hypotheses_for
@@ -45,7 +47,7 @@ class Obligation:
             single out a regime, are not needed by it.
         invariant, part, regime, scope: where it belongs; None where that does not apply.
         road: how a bounded statement is settled; None for an unbounded one.
-        about: the formula whose definedness it is, or None.
+        about: the formula whose definedness or overflow it is about, or None.
     """
 
     name: str
@@ -87,6 +89,7 @@ def obligations(maximum: int = DEFAULT_MAXIMUM) -> tuple[Obligation, ...]:
         *map(_lemma, LEMMAS.values()),
         *_exhaustive(),
         *_definedness(),
+        *_overflow(),
         *_scenarios(),
         *_elections(),
         *_invariants(maximum),
@@ -152,12 +155,6 @@ def _definedness() -> Iterator[Obligation]:
         conditions = list(_defined(made.body, z3.BoolVal(True)))
         if not conditions:
             continue
-        # A formula that decides a hypothesis cannot assume it.
-        given = tuple(
-            hypothesis
-            for hypothesis in hypotheses_for(made.parameter_names)
-            if made.name not in _formulas_in([hypothesis.condition])
-        )
         yield Obligation(
             name=f"{made.name}/is_defined",
             kind="definedness",
@@ -165,7 +162,7 @@ def _definedness() -> Iterator[Obligation]:
                 f"Each divisor in {made.name} is at least 1, and each formula it applies gets "
                 "arguments in their legal ranges."
             ),
-            hypotheses=given,
+            hypotheses=_legal_for(made),
             goal=z3.And(*conditions),
             proof=DEFINEDNESS.get(made.name, NO_LEMMAS),
             scope="unbounded",
@@ -194,6 +191,31 @@ def _defined(expression: z3.ExprRef, path: Truth) -> Iterator[Truth]:
         pairs = list(zip(callee.parameters, expression.children(), strict=True))
         for hypothesis in hypotheses_for(callee.parameter_names):
             yield z3.Implies(path, z3.substitute(hypothesis.condition, *pairs))
+
+
+def _legal_for(made: Formula) -> tuple[Hypothesis, ...]:
+    # A formula that decides a hypothesis cannot assume it.
+    return tuple(
+        hypothesis
+        for hypothesis in hypotheses_for(made.parameter_names)
+        if made.name not in _formulas_in([hypothesis.condition])
+    )
+
+
+def _overflow() -> Iterator[Obligation]:
+    for made in int64_formulas():
+        yield Obligation(
+            name=f"{made.name}/does_not_overflow",
+            kind="overflow",
+            sentence=(
+                f"Each integer that {made.name} computes fits 64 bits, and each formula it applies "
+                "gets arguments within their bounds."
+            ),
+            hypotheses=(*_legal_for(made), *int64_bounds_for(made.parameter_names)),
+            goal=does_not_overflow(made),
+            scope="unbounded",
+            about=made,
+        )
 
 
 def _scenarios() -> Iterator[Obligation]:

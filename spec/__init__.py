@@ -3,7 +3,8 @@
 
 To review it, read `ownership`, `planner`, `election`, `layout` and `invariants`, in this order;
 `parameters`, `regimes` and `scenarios` say what is legal, how the proof is divided, and what must
-be possible. `formula` and `canonical` are machinery and say nothing about transfers.
+be possible; `int64` says up to which sizes 64-bit integers do. `formula` and `canonical` are
+machinery and say nothing about transfers.
 
 The formulas are z3 expressions, written as Python: `+ - * // %` and comparisons mean what they
 mean there. `z3.And(...)` and `z3.Or(...)` hold where all, or one, of their arguments do,

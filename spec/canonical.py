@@ -2,7 +2,8 @@
 """The hash that ties a ledger and an emitted file to a specification.
 
 It is taken over a text of our own, so that it does not change with a solver's way to print. The
-text has all that a proof is about: formulas, legal ranges, claims, regimes and scenarios.
+text has all that a proof is about: formulas, legal ranges and bounds, claims, regimes and
+scenarios.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import z3
 from kvreshard import spec
 from kvreshard.spec.election import POLICIES
 from kvreshard.spec.formula import Formula, extremum
+from kvreshard.spec.int64 import INT64_BOUNDS
 from kvreshard.spec.invariants import INVARIANTS, PLANNER
 from kvreshard.spec.parameters import PARAMETERS
 from kvreshard.spec.regimes import IMPOSSIBLE_REGIMES, REGIMES
@@ -105,6 +107,9 @@ def _parameter_lines() -> Iterator[str]:
     for name, parameter in sorted(PARAMETERS.items()):
         yield f"parameter {name} [{parameter.unit}] {parameter.meaning}; {parameter.legal}"
         yield from _hypothesis_lines(parameter.hypotheses)
+    for name, bounds in sorted(INT64_BOUNDS.items()):
+        yield f"int64 {name}"
+        yield from _hypothesis_lines(bounds)
 
 
 def _invariant_lines() -> Iterator[str]:
