@@ -8,17 +8,15 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 
 from kvreshard.demo import demo
+from kvreshard.extras import needs_prove
+from kvreshard.refute import refute
 
-if TYPE_CHECKING:
-    from types import ModuleType
-
-HOLDS, FAILED, NOT_DECIDED = 0, 1, 3
+HOLDS, FAILED = 0, 1
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -31,25 +29,7 @@ def main() -> None:
 
 
 main.add_command(demo)
-
-
-class _NotDecided(click.ClickException):
-    """Nothing was checked, so nothing is known."""
-
-    exit_code = NOT_DECIDED
-
-
-def _needs_prove(module: str) -> ModuleType:
-    """Import a module of the proof side, or say which extra it needs."""
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name in {"z3", "jinja2"}:
-            raise _NotDecided(
-                f"this needs {error.name}, which comes with the extra `prove`: "
-                "pip install 'kvreshard[prove]', or `make prove` in a checkout"
-            ) from error
-        raise
+main.add_command(refute)
 
 
 @main.command()
@@ -69,7 +49,7 @@ def prove(wanted: str, no_cache: bool, as_json: bool, smt2: Path | None, jobs: i
     """
     if smt2 is not None and as_json:
         raise click.UsageError("--smt2 proves nothing, so it has no ledger to print with --json")
-    proving = _needs_prove("kvreshard.proofs.command")
+    proving = needs_prove("kvreshard.proofs.command")
     if smt2 is not None:
         count = proving.export(smt2, wanted)
         click.echo(f"{count} obligations written to {smt2}")
@@ -86,8 +66,8 @@ def prove(wanted: str, no_cache: bool, as_json: bool, smt2: Path | None, jobs: i
 @main.command()
 def generate() -> None:
     """Emit generated/ from the specification. Refused where the ledger lacks a proof."""
-    files = _needs_prove("kvreshard.codegen.files")
-    evidence = _needs_prove("kvreshard.codegen.evidence")
+    files = needs_prove("kvreshard.codegen.files")
+    evidence = needs_prove("kvreshard.codegen.evidence")
     try:
         written = files.write_generated()
     except evidence.EmissionRefused as refused:
@@ -100,7 +80,7 @@ def generate() -> None:
 @click.option("--enumerate-to", default=16, show_default=True, type=click.IntRange(1))
 def check(enumerate_to: int) -> None:
     """Check generated/ as it lies: translation, freshness, and every small case by running it."""
-    checking = _needs_prove("kvreshard.codegen.check")
+    checking = needs_prove("kvreshard.codegen.check")
     console = Console(soft_wrap=True, highlight=False)
     complaints = checking.check_generated(console, enumerate_to)
     for complaint in complaints:
