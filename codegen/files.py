@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kvreshard import generated
-from kvreshard.codegen import emit
+from kvreshard.codegen import emit, vectors
 
 if TYPE_CHECKING:
     from kvreshard.codegen.evidence import Ledger
@@ -22,9 +22,10 @@ def render_generated(ledger: Ledger) -> dict[str, str]:
     """Return the text of every generated file, by its path below generated/.
 
     Raises:
-        EmissionRefused: an obligation of a formula is not proved.
+        EmissionRefused: an obligation of a formula is not proved, or a vector does not pass
+            the judge.
     """
-    return {"planner.py": emit.render_planner(ledger)}
+    return {"planner.py": emit.render_planner(ledger)} | vectors.render_vectors()
 
 
 def write_generated(ledger: Ledger | None = None, folder: Path | None = None) -> list[Path]:
