@@ -33,6 +33,24 @@ class Search:
     failing: tuple[Sizes, ...]
 
 
+def check_input(planner: BrokenPlanner, sizes: Sizes) -> None:
+    """Raise a ValueError that names what is wrong, if sizes are not of a planner's domain."""
+    total_num_kv_heads, *groups = sizes
+    if min(sizes) < 1:
+        raise ValueError(f"H, P, D={sizes}; legal: each at least 1")
+    for letter, size in zip("PD", groups, strict=True):
+        if not is_legal(total_num_kv_heads, size):
+            raise ValueError(
+                f"{letter}={size} is not legal for H={total_num_kv_heads}; "
+                "legal: a divisor or a multiple of H"
+            )
+    if not planner.in_domain(*sizes):
+        raise ValueError(
+            "H={}, P={}, D={}".format(*sizes) + f" is not an input that {planner.name} is meant "
+            f"for; legal: {planner.domain}"
+        )
+
+
 def search(planner: BrokenPlanner, maximum: int = SEARCHED_TO) -> Search:
     """Judge a planner at every input of its domain with H, P and D up to `maximum`."""
     tried = list(inputs(planner, maximum))

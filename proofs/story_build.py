@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kvreshard.proofs.broken.names import LENGTHS
 from kvreshard.proofs.judge import Copy, Subject, Violation, held_heads, judge
-from kvreshard.proofs.smallest import search
+from kvreshard.proofs.smallest import check_input, search
 from kvreshard.proofs.story_model import (
     ConsumerBlock,
     Elsewhere,
@@ -46,10 +46,17 @@ def story_of(
         planner: the planner.
         sizes: H, P and D, legal and in the planner's domain; the smallest that fail, if None.
         bytes_per_head: bytes of one head in one block; the planner's own number, if None.
+
+    Raises:
+        ValueError: the sizes are not of the planner's domain, or there are no bytes.
     """
+    size = planner.bytes_per_head if bytes_per_head is None else bytes_per_head
+    if size < 1:
+        raise ValueError(f"bytes_per_head={size}; legal: at least 1")
+    if sizes is not None:
+        check_input(planner, sizes)
     searched = search(planner)
     at = sizes or next(iter(searched.failing), None)
-    size = bytes_per_head or planner.bytes_per_head
     story = _told(planner, at, size) if at else None
     if story is None:
         return None

@@ -35,6 +35,9 @@ def input_rows(story: Story) -> tuple[tuple[str, str], ...]:
 
 def byte_sentences(story: Story) -> Iterator[str]:
     """Yield what of the block in question was written, and where its first wrong byte is."""
+    if all(block.is_right for block in story.blocks):
+        written = sum(block.written for block in story.blocks)
+        yield f"The copies are right: each of the {written:,} bytes expected is written once."
     block = story.block
     if block is None or block.is_right:
         return

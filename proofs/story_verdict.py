@@ -215,4 +215,7 @@ def _length_fault(lengths: Lengths, case: LengthCase) -> str:
 def _length_effect(case: LengthCase) -> str:
     if case.plannable:
         return "A pair of groups that could be served is turned away."
-    return "The plan counts in heads, and the two sides disagree on where in a block a head lies."
+    return (
+        "The plan moves whole heads of one size, which these blocks do not have, so that copies "
+        "start or end inside a head."
+    )

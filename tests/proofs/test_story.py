@@ -175,6 +175,22 @@ def test_bytes_per_head_scale_the_story_and_are_in_the_command() -> None:
     assert story.command.endswith("--at 4 8 1 --bytes-per-head 100")
 
 
+@pytest.mark.parametrize(
+    ("sizes", "bytes_per_head", "problem"),
+    [
+        ((4, 0, 1), None, r"H, P, D=\(4, 0, 1\); legal: each at least 1"),
+        ((4, 3, 1), None, "P=3 is not legal for H=4; legal: a divisor or a multiple of H"),
+        ((4, 1, 2), None, "H=4, P=1, D=2 is not an input that .* is meant for; legal: D divides P"),
+        (None, 0, "bytes_per_head=0; legal: at least 1"),
+    ],
+)
+def test_an_input_that_cannot_be_told_is_refused(
+    sizes: tuple[int, int, int] | None, bytes_per_head: int | None, problem: str
+) -> None:
+    with pytest.raises(ValueError, match=problem):
+        story_of(BROKEN["the_lowest_rank_alone_sends"], sizes, bytes_per_head)
+
+
 # The test to paste
 
 
