@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import z3
 
-from kvreshard.proofs.lemma import NO_LEMMAS, Instance, Proof
+from kvreshard.proofs.lemma import Instance, Proof
 from kvreshard.proofs.lemmas import (
     OWNERSHIP,
     a_divisor_is_at_most_the_number,
@@ -23,12 +23,17 @@ from kvreshard.proofs.lemmas import (
     divisibility_is_transitive,
     division_brackets,
     division_forgets_a_multiple,
+    equals_may_be_exchanged,
     every_head_has_an_owner_of_each_ordinal,
     exact_division,
     multiplication_keeps_order,
+    one_changes_nothing,
     paired_replicas_feed_a_split_consumer,
     paired_replicas_feed_fewer_replicas,
     paired_replicas_feed_more_replicas,
+    paired_split_ranks_feed_fewer_ranks,
+    paired_split_ranks_feed_more_ranks,
+    paired_split_ranks_feed_replicas,
     ranks_of_one_ordinal_hold_later_heads,
     replicated_group,
     sets_of_replicas,
@@ -199,10 +204,38 @@ REGIMES_ARE_EXHAUSTIVE = Proof(
 )
 
 # Why the rank that policy `paired` elects is in the consumer's pairs, regime by regime.
+_FIRST_PAIR = d * P // D
+_ELECTED = (h // c_P) * rho_P + _FIRST_PAIR % rho_P
 _HELD = a_rank_holds_one_interval_of_heads(H, D, d, h)
 ELECTIONS: dict[str, Proof] = {
-    "split_to_split_divisible": NO_LEMMAS,
-    "split_to_replicated_divisible": NO_LEMMAS,
+    "split_to_split_divisible": Proof(
+        uses=(
+            _HELD,
+            split_group(H, P, z3.IntVal(0)),
+            split_group(H, D, d),
+            paired_split_ranks_feed_fewer_ranks(H, P, D, d, h),
+            paired_split_ranks_feed_more_ranks(H, P, D, d, h),
+            a_divisor_is_at_most_the_number(P, D),
+            a_divisor_is_at_most_the_number(D, P),
+            equals_may_be_exchanged(D, P, P, D),
+            equals_may_be_exchanged(h, h, c_P, H // P),
+            one_changes_nothing(h // c_P, rho_P),
+            one_changes_nothing(_FIRST_PAIR, rho_P),
+            equals_may_be_exchanged(_ELECTED, h // (H // P), P // D, P // D),
+        ),
+        closed=OWNERSHIP,
+    ),
+    "split_to_replicated_divisible": Proof(
+        uses=(
+            _HELD,
+            split_group(H, P, z3.IntVal(0)),
+            replicated_group(H, D, d),
+            paired_split_ranks_feed_replicas(H, P, D, d),
+            a_divisor_is_at_most_the_number(D, P),
+            a_divisor_is_at_most_the_number(H, P),
+        ),
+        closed=OWNERSHIP,
+    ),
     "replicated_to_split_divisible": Proof(
         uses=(
             _HELD,
@@ -210,6 +243,10 @@ ELECTIONS: dict[str, Proof] = {
             split_group(H, D, d),
             paired_replicas_feed_a_split_consumer(H, P, D, d, h),
             a_divisor_is_at_most_the_number(H, D),
+            one_changes_nothing(h, c_P),
+            equals_may_be_exchanged(h // c_P, h, rho_P, P // H),
+            equals_may_be_exchanged(_FIRST_PAIR, _FIRST_PAIR, rho_P, P // H),
+            equals_may_be_exchanged(_ELECTED, h * (P // H), P // D, P // D),
         ),
         closed=OWNERSHIP,
     ),
@@ -222,6 +259,12 @@ ELECTIONS: dict[str, Proof] = {
             paired_replicas_feed_more_replicas(H, P, D, d),
             a_divisor_is_at_most_the_number(P, D),
             a_divisor_is_at_most_the_number(D, P),
+            equals_may_be_exchanged(D, P, P, D),
+            one_changes_nothing(h, c_P),
+            equals_may_be_exchanged(h // c_P, d // (D // H), rho_P, P // H),
+            equals_may_be_exchanged(_FIRST_PAIR, d * (P // D), rho_P, P // H),
+            equals_may_be_exchanged(_FIRST_PAIR, d // (D // P), rho_P, P // H),
+            equals_may_be_exchanged(_ELECTED, d * (P // D), P // D, P // D),
         ),
         closed=OWNERSHIP,
     ),

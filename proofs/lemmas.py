@@ -92,6 +92,23 @@ def division_forgets_a_multiple(m: Integer, b: Integer, y: Integer) -> Statement
 
 
 @lemma
+def one_changes_nothing(a: Integer, b: Integer) -> Statement:
+    """To multiply or to divide by 1 gives the number itself, and nothing remains."""
+    return Statement(given=[b == 1], then=[a * b == a, a // b == a, a % b == 0])
+
+
+@lemma
+def equals_may_be_exchanged(a: Integer, b: Integer, u: Integer, v: Integer) -> Statement:
+    """Equal numbers have equal products, quotients and remainders.
+
+    No solver needs to be told, but one that sees it at once has less to search.
+    """
+    return Statement(
+        given=[a == b, u == v], then=[a * u == b * v, a // u == b // v, a % u == b % v]
+    )
+
+
+@lemma
 def exact_division(a: Integer, b: Integer) -> Statement:
     """Where nothing remains, the quotient times the divisor is the dividend."""
     return Statement(given=[b >= 1, a % b == 0], then=[a == (a // b) * b])
@@ -338,6 +355,100 @@ def every_head_has_an_owner_of_each_ordinal(
 
 # Why the rank that policy `paired` elects is in the consumer's pairs. R is the ratio of the larger
 # group to the smaller.
+
+
+@lemma
+def paired_split_ranks_feed_fewer_ranks(
+    H: Integer, P: Integer, D: Integer, d: Integer, h: Integer
+) -> Statement:
+    """Where both sides split and the producer is larger, the rank that holds a head is in the
+    pairs of the consumer rank that holds it.
+    """
+    c_P, c_D, R = H // P, H // D, P // D
+    set_h = h // c_P
+    return Statement(
+        given=[
+            *(H >= 1, P >= 1, D >= 1, H % P == 0, H % D == 0, P % D == 0, *_rank(D, d)),
+            *(d * c_D <= h, h < d * c_D + c_D),
+        ],
+        then=[R >= 1, c_P >= 1, set_h // R == d],
+        proof=Proof(
+            uses=(
+                divisibility_is_transitive(D, P, H),
+                a_divisor_is_at_most_the_number(H, P),
+                a_divisor_is_at_most_the_number(P, D),
+                exact_division(H, P),
+                exact_division(P, D),
+                division_brackets(h, c_P),
+                a_factor_can_be_split(c_D, R, c_P, d),
+                a_positive_factor_cancels(d * R, set_h + 1, c_P),
+                a_positive_factor_cancels(set_h, d * R + R, c_P),
+                a_bracketed_quotient_is_the_quotient(set_h, R, d),
+            ),
+        ),
+    )
+
+
+@lemma
+def paired_split_ranks_feed_more_ranks(
+    H: Integer, P: Integer, D: Integer, d: Integer, h: Integer
+) -> Statement:
+    """Where both sides split and the consumer is larger, the rank that holds a head is the only
+    one of the pairs of the consumer rank that holds it.
+    """
+    c_P, c_D, R = H // P, H // D, D // P
+    pair = d // R
+    return Statement(
+        given=[
+            *(H >= 1, P >= 1, D >= 1, H % P == 0, H % D == 0, D % P == 0, *_rank(D, d)),
+            *(d * c_D <= h, h < d * c_D + c_D),
+        ],
+        then=[R >= 1, c_P >= 1, h // c_P == pair],
+        proof=Proof(
+            uses=(
+                divisibility_is_transitive(P, D, H),
+                a_divisor_is_at_most_the_number(H, D),
+                a_divisor_is_at_most_the_number(H, P),
+                a_divisor_is_at_most_the_number(D, P),
+                exact_division(H, D),
+                exact_division(D, P),
+                division_brackets(d, R),
+                a_factor_can_be_split(c_P, R, c_D, pair),
+                multiplication_keeps_order(pair * R, d, c_D),
+                multiplication_keeps_order(d + 1, pair * R + R, c_D),
+                a_bracketed_quotient_is_the_quotient(h, c_P, pair),
+            ),
+        ),
+    )
+
+
+@lemma
+def paired_split_ranks_feed_replicas(H: Integer, P: Integer, D: Integer, d: Integer) -> Statement:
+    """Where the producer splits and the consumer replicates, the rank that holds the consumer's
+    head is the only one of its pairs.
+    """
+    c_P, rho_D, R = H // P, D // H, D // P
+    pair = d // R
+    return Statement(
+        given=[*(H >= 1, P >= 1, D >= 1, H % P == 0, D % H == 0, *_rank(D, d))],
+        then=[R >= 1, c_P >= 1, D % P == 0, (d // rho_D) // c_P == pair],
+        proof=Proof(
+            uses=(
+                divisibility_is_transitive(P, H, D),
+                a_divisor_is_at_most_the_number(H, P),
+                a_divisor_is_at_most_the_number(D, H),
+                a_divisor_is_at_most_the_number(D, P),
+                exact_division(H, P),
+                exact_division(D, H),
+                division_brackets(d, R),
+                division_brackets(d, rho_D),
+                a_factor_can_be_split(R, c_P, rho_D, pair),
+                a_positive_factor_cancels(pair * c_P, d // rho_D + 1, rho_D),
+                a_positive_factor_cancels(d // rho_D, pair * c_P + c_P, rho_D),
+                a_bracketed_quotient_is_the_quotient(d // rho_D, c_P, pair),
+            ),
+        ),
+    )
 
 
 @lemma
