@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from kvreshard.proofs.broken import BrokenPlanner
 
 HOLDS, COUNTEREXAMPLE = 0, 1
-FORMATS = ("terminal", "markdown", "json")
+# The module of kvreshard.proofs.story that writes each form.
+FORMATS = {"terminal": "terminal", "markdown": "markdown", "json": "json_form"}
 # Every pair of ranks is asked, in plain Python.
 LARGEST = 128
 
@@ -37,7 +38,9 @@ Sizes = tuple[int, int, int]
 @click.option(
     "--bytes-per-head", type=click.IntRange(1), help="Bytes of one head in one block of one region."
 )
-@click.option("--format", "form", type=click.Choice(FORMATS), default=FORMATS[0], show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(list(FORMATS)), default="terminal", show_default=True
+)
 def refute(
     name: str | None,
     listing: bool,
@@ -55,7 +58,7 @@ def refute(
         click.echo("\n\n".join(_entry(planner) for planner in broken.values()))
         return
     planner = _named(broken, name)
-    building = needs_prove("kvreshard.proofs.story_build")
+    building = needs_prove("kvreshard.proofs.story.build")
     try:
         story = building.story_of(planner, sizes, bytes_per_head)
     except ValueError as error:
@@ -64,7 +67,7 @@ def refute(
         where = "every input tried" if sizes is None else "H={}, P={}, D={}".format(*sizes)
         click.echo(f"{planner.name} breaks no invariant at {where}")
         sys.exit(HOLDS)
-    module = needs_prove(f"kvreshard.proofs.story_{form}")
+    module = needs_prove(f"kvreshard.proofs.story.{FORMATS[form]}")
     click.echo(getattr(module, f"as_{form}")(story))
     sys.exit(COUNTEREXAMPLE)
 

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
 from kvreshard.proofs.counterexample import SEARCHED_TO, Counterexample
 from kvreshard.proofs.question import text_hash
-from kvreshard.proofs.story import tell
+from kvreshard.proofs.story.tell import tell
 from kvreshard.spec.election import POLICIES
 from kvreshard.spec.invariants import INVARIANTS, NOT_YET_STATED
 from kvreshard.spec.regimes import IMPOSSIBLE_REGIMES
@@ -62,6 +62,14 @@ def print_funnel(console: Console, declared: int, verdicts: Sequence[Verdict]) -
     ]
     for label, count in steps:
         console.print(f"  {label:<20}{count:>5}")
+
+
+def print_second_solver(console: Console, ledger: dict[str, Any]) -> None:
+    """Print how many distinct statements the second solver confirmed, as recorded."""
+    console.print("second solver, as recorded", style="bold")
+    for group, results in ledger["summary"]["second_solver"].items():
+        told = ", ".join(f"{count} {result.replace('_', ' ')}" for result, count in results.items())
+        console.print(f"  {group.replace('_', ' '):<20}{told or 'nothing'}")
 
 
 def print_failures(console: Console, verdicts: Sequence[Verdict]) -> None:

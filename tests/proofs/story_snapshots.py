@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kvreshard.proofs.broken import BROKEN
-from kvreshard.proofs.story_build import story_of
-from kvreshard.proofs.story_json import as_json
-from kvreshard.proofs.story_markdown import as_markdown
-from kvreshard.proofs.story_terminal import as_terminal
+from kvreshard.proofs.story.build import story_of
+from kvreshard.proofs.story.json_form import as_json
+from kvreshard.proofs.story.markdown import as_markdown
+from kvreshard.proofs.story.terminal import as_terminal
 
 if TYPE_CHECKING:
-    from kvreshard.proofs.story_model import Story
+    from kvreshard.proofs.story.model import Story
 
 FOLDER = Path(__file__).resolve().parent / "stories"
 

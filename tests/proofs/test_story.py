@@ -21,20 +21,20 @@ from kvreshard.generated.planner import (
 from kvreshard.proofs.broken import BROKEN, RIGHT
 from kvreshard.proofs.counterexample import smallest_counterexamples
 from kvreshard.proofs.judge import Copy, Subject
-from kvreshard.proofs.story import tell
-from kvreshard.proofs.story_build import story_of
-from kvreshard.proofs.story_json import SCHEMA, as_json
-from kvreshard.proofs.story_markdown import as_markdown
-from kvreshard.proofs.story_model import ConsumerBlock, Mark, PeerView, Slot, Writer
-from kvreshard.proofs.story_paste import STUB
-from kvreshard.proofs.story_table import ROWS_SHOWN
-from kvreshard.proofs.story_terminal import as_terminal
-from kvreshard.proofs.story_words import consumers, heads, listed, per_head, producers
+from kvreshard.proofs.story.build import story_of
+from kvreshard.proofs.story.json_form import SCHEMA, as_json
+from kvreshard.proofs.story.markdown import as_markdown
+from kvreshard.proofs.story.model import ConsumerBlock, Mark, PeerView, Slot, Writer
+from kvreshard.proofs.story.paste import STUB
+from kvreshard.proofs.story.table import ROWS_SHOWN
+from kvreshard.proofs.story.tell import tell
+from kvreshard.proofs.story.terminal import as_terminal
+from kvreshard.proofs.story.words import consumers, heads, listed, per_head, producers
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kvreshard.proofs.story_model import Story
+    from kvreshard.proofs.story.model import Story
 
 BY_NAME = {mutant.name: mutant for mutant in MUTANTS}
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvreshard.proofs.story_model import Mark
-from kvreshard.proofs.story_words import counted, who_holds_what
+from kvreshard.proofs.story.model import Mark
+from kvreshard.proofs.story.words import counted, who_holds_what
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kvreshard.proofs.story_model import ConsumerBlock, Slot, Story
+    from kvreshard.proofs.story.model import ConsumerBlock, Slot, Story
 
 
 def title(story: Story) -> str:

@@ -6,13 +6,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kvreshard.proofs.story_model import Mark
-from kvreshard.proofs.story_words import counted, peers_of, per_head, producers
+from kvreshard.proofs.story.model import Mark
+from kvreshard.proofs.story.words import counted, peers_of, per_head, producers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kvreshard.proofs.story_model import ConsumerBlock, LengthCase, PeerView, Slot, Story
+    from kvreshard.proofs.story.model import ConsumerBlock, LengthCase, PeerView, Slot, Story
 
 # A story is read on one screen; the JSON has all rows.
 ROWS_SHOWN = 24

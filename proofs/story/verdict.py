@@ -15,14 +15,14 @@ from kvreshard.proofs.broken.names import (
     READ,
     WRITE,
 )
-from kvreshard.proofs.story_model import Mark
-from kvreshard.proofs.story_words import counted, heads, peers_of, per_head, producers
+from kvreshard.proofs.story.model import Mark
+from kvreshard.proofs.story.words import counted, heads, peers_of, per_head, producers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kvreshard.proofs.judge import Violation
-    from kvreshard.proofs.story_model import ConsumerBlock, LengthCase, Lengths, PeerView, Slot
+    from kvreshard.proofs.story.model import ConsumerBlock, LengthCase, Lengths, PeerView, Slot
 
 # For each invariant that copies can break, the marks that show it, the one that tells most first.
 _SHOWN_BY = {

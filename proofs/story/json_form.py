@@ -51,7 +51,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kvreshard.proofs.story_model import ConsumerBlock, PeerView, Slot, Story
+    from kvreshard.proofs.story.model import ConsumerBlock, PeerView, Slot, Story
 
 SCHEMA = "kvreshard.story/1"
 

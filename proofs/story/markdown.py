@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvreshard.proofs.story_parts import byte_sentences, input_rows, seen_in, title
-from kvreshard.proofs.story_table import tables_of
+from kvreshard.proofs.story.parts import byte_sentences, input_rows, seen_in, title
+from kvreshard.proofs.story.table import tables_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kvreshard.proofs.story_model import Story
+    from kvreshard.proofs.story.model import Story
 
 
 def as_markdown(story: Story) -> str:

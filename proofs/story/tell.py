@@ -6,17 +6,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvreshard.proofs.judge import BYTES_PER_HEAD
-from kvreshard.proofs.story_build import story_of_violation
-from kvreshard.proofs.story_model import Origin
-from kvreshard.proofs.story_parts import byte_sentences
-from kvreshard.proofs.story_table import head_map
-from kvreshard.proofs.story_terminal import table_lines
+from kvreshard.proofs.story.build import story_of_violation
+from kvreshard.proofs.story.model import Origin
+from kvreshard.proofs.story.parts import byte_sentences
+from kvreshard.proofs.story.table import head_map
+from kvreshard.proofs.story.terminal import table_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kvreshard.proofs.counterexample import Counterexample
-    from kvreshard.proofs.story_model import Story
+    from kvreshard.proofs.story.model import Story
 
 SPECIFIED = Origin("the specified planner", "The formulas of the specification, as they stand.")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kvreshard.proofs.broken.names import LENGTHS
 from kvreshard.proofs.judge import Copy, Subject, Violation, held_heads, judge
 from kvreshard.proofs.smallest import check_input, search
-from kvreshard.proofs.story_model import (
+from kvreshard.proofs.story.model import (
     ConsumerBlock,
     Elsewhere,
     LengthCase,
@@ -21,9 +21,9 @@ from kvreshard.proofs.story_model import (
     Story,
     Writer,
 )
-from kvreshard.proofs.story_paste import pasted_test
-from kvreshard.proofs.story_verdict import consequence_of, verdict_of
-from kvreshard.proofs.story_words import counted
+from kvreshard.proofs.story.paste import pasted_test
+from kvreshard.proofs.story.verdict import consequence_of, verdict_of
+from kvreshard.proofs.story.words import counted
 from kvreshard.spec.invariants import INVARIANTS
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ import textwrap
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from kvreshard.proofs.story_parts import byte_sentences, input_rows, seen_in, title
-from kvreshard.proofs.story_table import tables_of
+from kvreshard.proofs.story.parts import byte_sentences, input_rows, seen_in, title
+from kvreshard.proofs.story.table import tables_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kvreshard.proofs.story_model import Story
-    from kvreshard.proofs.story_table import Table
+    from kvreshard.proofs.story.model import Story
+    from kvreshard.proofs.story.table import Table
 
 WIDTH = 80
 

@@ -15,7 +15,7 @@ from kvreshard.proofs.broken.names import LENGTHS, PEERS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from kvreshard.proofs.story_model import LengthCase, Story
+    from kvreshard.proofs.story.model import LengthCase, Story
 
 STUB = 'raise NotImplementedError("ask your planner here")'
 _WIDTH = 80
