@@ -154,11 +154,11 @@ def import_from(place: str) -> Any:
         if not place.endswith(".py"):
             return importlib.import_module(place)
         path = Path(place).resolve()
-        spec = importlib.util.spec_from_file_location(path.stem, path)
+        spec = importlib.util.spec_from_file_location(f"judged_{path.stem}", path)
         if spec is None or spec.loader is None:
             raise ImportError(f"{place} is no Python file")
         module = importlib.util.module_from_spec(spec)
-        sys.modules[path.stem] = module
+        sys.modules[module.__name__] = module
         sys.path.insert(0, str(path.parent))
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
@@ -180,6 +180,12 @@ def counts_bytes(named: str, plan: Any) -> bool:
         raise UnusableError(
             f"KV_PLANNER={named} is a {type(plan).__name__}, no function"
         )
+    try:
+        inspect.signature(plan)
+    except (TypeError, ValueError) as error:
+        raise UnusableError(
+            f"KV_PLANNER={named}: its parameters cannot be read: {error}"
+        ) from error
     for in_bytes, parameters in ((False, HEAD_PARAMETERS), (True, BYTE_PARAMETERS)):
         if all(takes(plan, name) for name in parameters):
             return in_bytes

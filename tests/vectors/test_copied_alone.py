@@ -152,11 +152,13 @@ def judge(
     ours = {"KV_PLANNER", "KV_ELECTION", "PYTEST_ADDOPTS"}
     environment = {name: value for name, value in os.environ.items() if name not in ours}
     environment |= {name: value for name, value in settings.items() if value is not None}
+    # The test file needs no plugin of pytest, and our environment's would only take time.
+    environment |= {"COLUMNS": "400", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     command = [sys.executable, "-m", "pytest", "-q", "-rfs", "-p", "no:cacheprovider"]
     done = subprocess.run(
         [*command, f"--tb={'short' if messages else 'no'}", "test_planner_vectors.py"],
         cwd=folder,
-        env={**environment, "COLUMNS": "400"},
+        env=environment,
         capture_output=True,
         text=True,
         check=False,
@@ -299,6 +301,7 @@ def test_a_fault_is_told_with_its_source_and_who_wrote_what(alone: Path) -> None
             "KV_PLANNER=own:heads_of(H, T, r) takes neither total_num_kv_heads, ",
         ),
         ("json", None, "KV_PLANNER=json: it has neither plan_transfer nor "),
+        ("builtins:dict", None, "KV_PLANNER=builtins:dict: its parameters cannot be read: "),
         ("own:SIZE", None, "KV_PLANNER=own:SIZE is a int, no function"),
         ("empty", None, "nothing was checked: of 65 cases no legal one is judged; 65 outside "),
         ("wild", None, "KV_PLANNER=wild: in_domain(1, 1, 1) raises ZeroDivisionError: "),
