@@ -25,6 +25,7 @@ MOONCAKE_OTHER = $(if $(filter mooncake,$(MOONCAKE)),mooncake-transfer-engine-no
 # The stamps say what .venv holds. Proving needs no torch, so it has a stamp of its own. The second
 # one carries the Mooncake build in its name: a driver that appears later makes it out of date.
 PROVE_DEPS := $(VENV)/.stamp-prove
+SECOND_DEPS := $(VENV)/.stamp-second
 TEST_DEPS := $(VENV)/.stamp-test-$(or $(MOONCAKE),plain)
 
 LINT_TREE := build/lint
@@ -35,13 +36,13 @@ SHELL := bash
 .DELETE_ON_ERROR:
 # Two pip runs in one .venv would trip over each other; the commands are parallel themselves.
 .NOTPARALLEL:
-.PHONY: prove test demo generate check soundness bench lint format system-deps clean help
+.PHONY: prove prove-cvc5 prove-seeds mutate test demo generate check soundness bench lint format system-deps clean help
 
 prove: $(PROVE_DEPS) ## Prove the spec, emit the planner from it, check what was emitted
 	$(BIN)/kvreshard prove $(ARGS)
 	$(BIN)/kvreshard generate
 	$(BIN)/kvreshard check
-	$(BIN)/python -m kvreshard.proofs.assumptions SOUNDNESS.md
+	$(BIN)/python -m kvreshard.proofs.soundness SOUNDNESS.md
 
 test: $(TEST_DEPS) system-deps ## Run the tests
 	$(BIN)/python -m pytest $(ARGS)
@@ -49,14 +50,27 @@ test: $(TEST_DEPS) system-deps ## Run the tests
 demo: $(TEST_DEPS) system-deps ## Move a KV cache between groups of different size, compare every byte
 	$(BIN)/kvreshard demo $(ARGS)
 
+prove-cvc5: $(SECOND_DEPS) ## Put every obligation to cvc5 too, and record what it says
+	$(BIN)/kvreshard confirm $(ARGS)
+	$(BIN)/kvreshard generate
+	$(BIN)/python -m kvreshard.proofs.soundness SOUNDNESS.md
+
+prove-seeds: $(PROVE_DEPS) ## Prove with many solver seeds and report the spread
+	$(BIN)/kvreshard seeds $(ARGS)
+
+mutate: $(PROVE_DEPS) ## Break every operator of every formula; an invariant has to notice
+	$(BIN)/kvreshard mutate $(ARGS)
+	$(BIN)/kvreshard needs
+	$(BIN)/python -m kvreshard.proofs.soundness SOUNDNESS.md
+
 generate: $(PROVE_DEPS) ## Emit generated/ from the proved spec
 	$(BIN)/kvreshard generate $(ARGS)
 
 check: $(PROVE_DEPS) ## Prove generated/ equal to the spec as it stands, without emitting it anew
 	$(BIN)/kvreshard check $(ARGS)
 
-soundness: $(PROVE_DEPS) ## Write the assumption list into SOUNDNESS.md
-	$(BIN)/python -m kvreshard.proofs.assumptions SOUNDNESS.md
+soundness: $(PROVE_DEPS) ## Write the generated sections of SOUNDNESS.md
+	$(BIN)/python -m kvreshard.proofs.soundness SOUNDNESS.md
 
 bench: $(PROVE_DEPS) ## Prove without the cache and print what each obligation takes
 	$(BIN)/python benchmarks/prove.py $(ARGS)
@@ -81,7 +95,7 @@ clean: ## Remove build output and caches; keeps .venv
 
 help: ## Show this list
 	@echo 'usage: make TARGET [ARGS="flags for its command"] [PYTHON=python3.12]'
-	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) \
+	@sed -n 's/^\([a-z][a-z0-9-]*\):[^#]*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) \
 		| while IFS='|' read -r name text; do printf '  %-11s %s\n' "$$name" "$$text"; done
 
 # pip, and not python, marks a usable environment: without ensurepip there is python alone.
@@ -99,10 +113,14 @@ $(PROVE_DEPS): pyproject.toml constraints.txt | $(BIN)/pip
 	$(PIP_INSTALL) --editable '.[prove]'
 	@touch $@
 
+$(SECOND_DEPS): pyproject.toml constraints.txt | $(BIN)/pip
+	$(PIP_INSTALL) --editable '.[second]'
+	@touch $@ $(PROVE_DEPS)
+
 $(TEST_DEPS): pyproject.toml constraints.txt | $(BIN)/pip
 	@rm -f $(VENV)/.stamp-test-*
 	@$(if $(MOONCAKE),$(BIN)/python -m pip uninstall --quiet --yes $(MOONCAKE_OTHER) 2>/dev/null,:)
 	$(PIP_INSTALL) --editable '.[dev$(if $(MOONCAKE),$(comma)$(MOONCAKE))]'
-	@touch $@ $(PROVE_DEPS)
+	@touch $@ $(PROVE_DEPS) $(SECOND_DEPS)
 
 comma := ,

@@ -12,9 +12,13 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from kvreshard.confirm import confirm
 from kvreshard.demo import demo
 from kvreshard.extras import needs_prove
+from kvreshard.mutate import mutate
+from kvreshard.needs import needs
 from kvreshard.refute import refute
+from kvreshard.seeds import seeds
 
 HOLDS, FAILED = 0, 1
 
@@ -28,8 +32,8 @@ def main() -> None:
     """
 
 
-main.add_command(demo)
-main.add_command(refute)
+for command in (confirm, demo, mutate, needs, refute, seeds):
+    main.add_command(command)
 
 
 @main.command()

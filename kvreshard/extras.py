@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 NOT_DECIDED = 3
 
+_EXTRAS = {"z3": "prove", "jinja2": "prove", "cvc5": "second"}
+_TARGETS = {"prove": "make prove", "second": "make prove-cvc5"}
+
 
 class NotDecidedError(click.ClickException):
     """Nothing was checked, so nothing is known."""
@@ -25,9 +28,10 @@ def needs_prove(module: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name in {"z3", "jinja2"}:
-            raise NotDecidedError(
-                f"this needs {error.name}, which comes with the extra `prove`: "
-                "pip install 'kvreshard[prove]', or `make prove` in a checkout"
-            ) from error
-        raise
+        extra = _EXTRAS.get(error.name or "")
+        if extra is None:
+            raise
+        raise NotDecidedError(
+            f"this needs {error.name}, which comes with the extra `{extra}`: "
+            f"pip install 'kvreshard[{extra}]', or `{_TARGETS[extra]}` in a checkout"
+        ) from error

@@ -6,17 +6,31 @@ The code that fixes parameters and puts the queries is part of the key too.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import warnings
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from kvreshard.proofs.solve import Answer, code_hash, solver_version
 
 if TYPE_CHECKING:
-    from kvreshard.proofs.question import Question
+    from _typeshed import DataclassInstance
+
+
+class Keyed(Protocol):
+    """A question whose answer can be kept."""
+
+    def key(self, answered_by: str) -> str:
+        """Return the hash of everything that the answer depends on."""
+
+
+def key_of(answered_by: str, question: DataclassInstance) -> str:
+    """Return the SHA-256 of a question's fields and of who answers it."""
+    content = json.dumps([answered_by, asdict(question)], sort_keys=True)
+    return hashlib.sha256(content.encode("utf-8")).hexdigest()
 
 
 def default_directory() -> Path:
@@ -31,12 +45,21 @@ def default_directory() -> Path:
 class Cache:
     """Answers on disk, one file each. `unknown` is kept too: the limit is part of the key."""
 
-    def __init__(self, directory: Path | None) -> None:
-        """Use a directory, or nothing at all where it is None."""
-        self._directory = directory
-        self._answered_by = f"{solver_version()} {code_hash()}"
+    def __init__(self, directory: Path | None, answered_by: str | None = None) -> None:
+        """Use a directory, or nothing at all where it is None.
 
-    def find(self, question: Question) -> Answer | None:
+        Args:
+            directory: where the files lie.
+            answered_by: who answers; by default z3, with the code that puts the questions.
+        """
+        self._directory = directory
+        self._answered_by = answered_by or f"{solver_version()} {code_hash()}"
+
+    def of(self, answered_by: str) -> Cache:
+        """Return the answers of another solver, in the same place."""
+        return Cache(self._directory, answered_by)
+
+    def find(self, question: Keyed) -> Answer | None:
         """Return the answer kept for a question, or None. A file that is not one is ignored."""
         path = self._path(question)
         if path is None:
@@ -46,7 +69,7 @@ class Cache:
         except (OSError, ValueError, TypeError):
             return None
 
-    def keep(self, question: Question, answer: Answer) -> None:
+    def keep(self, question: Keyed, answer: Answer) -> None:
         """Keep an answer. The file appears whole or not at all.
 
         Where the directory cannot be written, nothing is kept from then on, and a warning says so.
@@ -63,7 +86,7 @@ class Cache:
             warnings.warn(f"answers are not kept for the next run: {error}", stacklevel=2)
             self._directory = None
 
-    def _path(self, question: Question) -> Path | None:
+    def _path(self, question: Keyed) -> Path | None:
         if self._directory is None:
             return None
         key = question.key(self._answered_by)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from kvreshard.proofs import ledger as ledgers
+from kvreshard.proofs import second_record
 from kvreshard.proofs.cache import Cache, default_directory
 from kvreshard.proofs.counterexample import smallest_counterexamples
 from kvreshard.proofs.obligations import Obligation, obligations
@@ -18,6 +19,7 @@ from kvreshard.proofs.report import (
     print_failures,
     print_funnel,
     print_invariants,
+    print_second_solver,
 )
 from kvreshard.proofs.run import Verdict
 from kvreshard.proofs.run import prove as put_to_the_solver
@@ -49,13 +51,14 @@ def prove_all(console: Console, *, wanted: str, use_cache: bool, jobs: int) -> R
     chosen = _with_lemmas(declared, wanted)
     cache = Cache(default_directory() if use_cache else None)
     verdicts = _prove_with_progress(console, chosen, cache, jobs)
-    ledger = ledgers.build(verdicts)
+    ledger = ledgers.build(verdicts, second_record.opinions(second_record.load()))
     lonely = [] if wanted else ledgers.orphans(declared, ledger)
     if not wanted:
         ledgers.write(ledger)
     print_invariants(console, verdicts)
     print_funnel(console, len(declared), verdicts)
     console.print(f"  {'orphans':<20}{len(lonely):>5}")
+    print_second_solver(console, ledger)
     if chosen and not lonely and ledgers.all_hold(ledger):
         scope = "every obligation" if not wanted else f"each of {len(verdicts)} chosen obligations"
         console.print(f"{scope} holds", style="bold green")

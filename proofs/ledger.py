@@ -22,7 +22,7 @@ from kvreshard.spec.invariants import INVARIANTS
 from kvreshard.spec.regimes import REGIMES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kvreshard.proofs.obligations import Obligation
 
@@ -30,11 +30,18 @@ SCHEMA = 1
 LEDGER_PATH = Path(__file__).parent / "ledger.json"
 
 
-def build(verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """Return the ledger of a run."""
+def build(
+    verdicts: Sequence[Verdict], opinions: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Return the ledger of a run.
+
+    Args:
+        verdicts: what z3 made of each obligation.
+        opinions: what the second solver made of each statement, by the hash of its text.
+    """
     results = Counter(verdict.result for verdict in verdicts)
     kinds = Counter(verdict.obligation.kind for verdict in verdicts)
-    return {
+    ledger = {
         "schema": SCHEMA,
         "spec_hash": spec_hash(),
         "solver": {"name": "z3", "version": solver_version(), "seeds": list(SEEDS)},
@@ -46,6 +53,29 @@ def build(verdicts: Sequence[Verdict]) -> dict[str, Any]:
         },
         "obligations": [_row(verdict) for verdict in verdicts],
     }
+    return with_opinions(ledger, opinions or {})
+
+
+def with_opinions(ledger: dict[str, Any], opinions: Mapping[str, str]) -> dict[str, Any]:
+    """Return the ledger with what the second solver said of each row; None where not asked."""
+    rows = [
+        {**row, "second_solver": opinions.get(row["smt2_sha256"])} for row in ledger["obligations"]
+    ]
+    distinct = {row["smt2_sha256"]: row for row in rows}.values()
+    counted = {
+        group: dict(
+            sorted(
+                Counter(
+                    row["second_solver"] or "not_asked"
+                    for row in distinct
+                    if (row["scope"] == "bounded") == (group == "bounded")
+                ).items()
+            )
+        )
+        for group in ("as_proved", "bounded")
+    }
+    summary = {**ledger["summary"], "second_solver": counted}
+    return {**ledger, "summary": summary, "obligations": rows}
 
 
 def text(ledger: dict[str, Any]) -> str:

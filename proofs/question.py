@@ -8,12 +8,12 @@ solver as it is.
 from __future__ import annotations
 
 import hashlib
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import z3
 
+from kvreshard.proofs.cache import key_of
 from kvreshard.spec.formula import Truth, unfold
 
 if TYPE_CHECKING:
@@ -51,8 +51,7 @@ class Question:
 
     def key(self, answered_by: str) -> str:
         """Return the cache key: everything that the answer depends on."""
-        content = json.dumps([answered_by, asdict(self)], sort_keys=True)
-        return hashlib.sha256(content.encode("utf-8")).hexdigest()
+        return key_of(answered_by, self)
 
 
 def smt2(conditions: Iterable[Truth]) -> str:
@@ -76,7 +75,7 @@ def satisfiability(obligation: Obligation) -> Question:
 
 def refutation(obligation: Obligation, seeds: tuple[int, ...] = SEEDS) -> list[Question]:
     """Ask whether the goal can fail. More than one question where the road fixes parameters."""
-    text = smt2(_negated(obligation))
+    text = smt2(negated(obligation))
     road = obligation.road
     if road is None or not road.fixed:
         return [Question(text, seeds, RLIMIT)]
@@ -101,10 +100,11 @@ def proof_text(obligation: Obligation) -> str:
     """
     if obligation.kind == "scenario":
         return satisfiability(obligation).text
-    return smt2(_negated(obligation))
+    return smt2(negated(obligation))
 
 
-def _negated(obligation: Obligation) -> list[Truth]:
+def negated(obligation: Obligation) -> list[Truth]:
+    """Return what cannot hold together where the obligation does: the goal is denied."""
     closed = obligation.proof.closed
     assumed = [hypothesis.condition for hypothesis in obligation.given()]
     facts = [use.fact() for use in obligation.proof.uses]

@@ -91,25 +91,47 @@ def _answers(
     for name, questions in asked.items():
         for question in questions:
             names.setdefault(question, name)
-    answers = {question: found for question in names if (found := cache.find(question))}
+    fresh = {question for question in names if cache.find(question) is None}
     # The long ones first, so that no core idles at the end.
-    fresh = sorted(names.keys() - answers.keys(), key=lambda it: (it.road is None, names[it]))
-    done = len(answers)
+    ordered = sorted(names, key=lambda it: (it.road is None, names[it]))
+
+    def advance(question: Question, done: int, total: int) -> None:
+        progress(names[question], done, total)
+
+    return ask_z3(ordered, jobs=jobs, cache=cache, progress=advance), fresh
+
+
+def ask_z3(
+    questions: Iterable[Question],
+    *,
+    jobs: int,
+    cache: Cache,
+    progress: Callable[[Question, int, int], None],
+) -> dict[Question, Answer]:
+    """Return the answer to each question, asking in the order given what is not in the cache.
+
+    Args:
+        questions: equal ones are asked once.
+        jobs: solver processes to run at once.
+        cache: answers of earlier runs.
+        progress: called with what was answered, how many are, and how many there are.
+    """
+    wanted = list(dict.fromkeys(questions))
+    answers = {one: found for one in wanted if (found := cache.find(one)) is not None}
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(max_workers=jobs, mp_context=context) as pool:
-        futures = {pool.submit(answer, question): question for question in fresh}
+        futures = {pool.submit(answer, one): one for one in wanted if one not in answers}
         try:
             for future in as_completed(futures):
                 question = futures[future]
                 answers[question] = future.result()
                 cache.keep(question, answers[question])
-                done += 1
-                progress(names[question], done, len(names))
+                progress(question, len(answers), len(wanted))
         except BaseException:
             # Leaving the block waits for what is queued: minutes, after an interrupt.
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return answers, set(fresh)
+    return answers
 
 
 def _verdict(

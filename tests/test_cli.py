@@ -20,7 +20,18 @@ if TYPE_CHECKING:
 
     from click.testing import Result
 
-COMMANDS = ("check", "demo", "generate", "prove", "verify-vendored")
+COMMANDS = (
+    "check",
+    "confirm",
+    "demo",
+    "generate",
+    "mutate",
+    "needs",
+    "prove",
+    "refute",
+    "seeds",
+    "verify-vendored",
+)
 EMITTED = emit.planner_path()
 
 
@@ -174,6 +185,8 @@ def test_a_refusal_to_generate_says_why(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.fixture
 def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a copy of the emitted module, which is checked in its place."""
+    twin = EMITTED.with_name("planner_numpy.py")
+    (tmp_path / twin.name).write_bytes(twin.read_bytes())
     made = tmp_path / "planner.py"
     text = EMITTED.read_text(encoding="utf-8")
     made.write_text(text, encoding="utf-8", newline="\n")
@@ -197,7 +210,12 @@ def edit(path: Path, old: str, new: str) -> int:
 def test_the_module_as_it_lies_passes_the_check() -> None:
     result = run("check", "--enumerate-to", "3")
     assert result.exit_code == 0, result.output
-    assert "formula functions proved equal to the specification" in result.output
+    text = " ".join(result.output.split())
+    proved = "formula functions proved equal to the specification"
+    assert f"translation: planner.py: 21 {proved} " in text
+    assert (
+        f"translation: planner_numpy.py: 19 {proved}, and to fit 64 bits within the bounds " in text
+    )
     assert "freshness: generated/ is what the specification gives" in result.output
     assert ", 0 violations" in " ".join(result.output.split())
 
@@ -211,7 +229,7 @@ def test_an_edit_is_seen_by_translation_freshness_and_enumeration(copy: Path) ->
     result = run("check", "--enumerate-to", "2")
     text = " ".join(result.output.split())
     assert result.exit_code == 1
-    assert "translation: copied_head_count (line " in text
+    assert "translation: planner.py: copied_head_count (line " in text
     assert f"freshness: planner.py is stale, run `make generate`; line {line}: " in text
     assert "enumeration: " in text
     assert "every_read_is_inside_the_producer_block does not hold" in text
@@ -223,7 +241,7 @@ def test_an_edited_comment_is_stale_and_nothing_else(copy: Path) -> None:
     result = run("check", "--enumerate-to", "2")
     assert result.exit_code == 1
     assert "freshness: planner.py is stale" in result.output
-    assert "translation: copied" not in result.output
+    assert "copied_head_count (line" not in result.output
     assert "does not hold" not in result.output
 
 
