@@ -404,6 +404,53 @@ def test_each_way_to_be_wrong_is_told(
     assert message in outcome.output
 
 
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (
+            "sends, src, dst, max(length - 1, 0)",
+            (
+                "consumer rank 0, which holds heads [0]:\n"
+                "  head 0 in slot 0 is missing: 1 of 24 bytes not written\n"
+                "  23 of 24 bytes written\n"
+            ),
+        ),
+        (
+            "sends, src // 2, dst, length",
+            (
+                "consumer rank 1, which holds heads [1]:\n"
+                "  head 1 in slot 0 is wrong: byte 0 of it is the first that differs, "
+                "from ranks [0]\n"
+            ),
+        ),
+        (
+            "sends, src, dst // 24, length",
+            (
+                "consumer rank 0, which holds heads [0, 1]:\n"
+                "  head 0 in slot 0 is doubled: 23 bytes written by ranks [0, 1]\n"
+            ),
+        ),
+    ],
+)
+def test_a_byte_planner_that_is_wrong_within_a_head_is_told(
+    small: Path, answer: str, message: str
+) -> None:
+    text = f"""
+import functools
+from kvreshard.generated import planner
+
+@functools.wraps(planner.compute_sender_transfer_plan)
+def compute_sender_transfer_plan(**given):
+    sends, src, dst, length = planner.compute_sender_transfer_plan(**given)
+    return {answer}
+"""
+    (small / "own.py").write_text(text, encoding="utf-8")
+    outcome = judge(small, "own", "paired")
+    assert outcome.code == 1
+    assert outcome.failed_tests == {EFFECT, EXACT}
+    assert message in outcome.output
+
+
 def test_a_byte_planner_without_the_head_count_can_be_judged(small: Path) -> None:
     # Such planners exist: the head count came into vLLM's with its pull request 52516.
     text = """

@@ -14,6 +14,7 @@ import pytest
 from kvreshard import generated
 from kvreshard.codegen import vector_inputs, vectors
 from kvreshard.codegen.evidence import EmissionRefused
+from kvreshard.codegen.vector_judge import complaints
 from kvreshard.codegen.vector_text import WIDTH, as_text
 from kvreshard.models import MODELS
 from kvreshard.spec.canonical import spec_hash
@@ -206,6 +207,45 @@ def test_nobody_is_doubled_or_left_out() -> None:
                 assert received == heads
 
 
+def elected(case: dict[str, Any], election: str, consumer: int, head: int) -> int:
+    """Return who should send a head, by looking through those that hold it."""
+    blocks, consumers = case["producer_blocks"], case["consumer_tp_size"]
+    holders = [rank for rank, held in enumerate(blocks) if head in held]
+    if election == "lowest":
+        return holders[0]
+    if election == "spread":
+        return holders[consumer % len(holders)]
+    # Pairs: the ranks of the larger group in equal runs, one run for each rank of the smaller.
+    for rank in holders:
+        if len(blocks) >= consumers:
+            run = len(blocks) // consumers
+            paired = rank in range(run * consumer, run * (consumer + 1))
+        else:
+            run = consumers // len(blocks)
+            paired = consumer in range(run * rank, run * (rank + 1))
+        if paired:
+            return rank
+    raise AssertionError("no pair holds the head")
+
+
+def test_each_plan_is_that_of_the_elections_it_names() -> None:
+    checked = 0
+    for case in PLANNED:
+        for plan in case["plans"]:
+            senders_of = {
+                (row[1], head): row[0]
+                for row in plan["copies"]
+                for head in case["producer_blocks"][row[0]][row[2] : row[2] + row[4]]
+            }
+            for election in plan["elections"]:
+                for consumer, heads in enumerate(case["consumer_blocks"]):
+                    for head in heads:
+                        right = elected(case, election, consumer, head)
+                        assert senders_of[consumer, head] == right
+                        checked += 1
+    assert checked > len(PLANNED)
+
+
 # Generated, fresh, judged
 
 
@@ -222,13 +262,13 @@ def test_the_vectors_name_their_specification() -> None:
 
 
 def test_the_judge_finds_nothing_in_the_vectors() -> None:
-    assert vectors.complaints(DOCUMENT) == []
+    assert complaints(DOCUMENT) == []
 
 
 def _edited(name: str, edit: Callable[[dict[str, Any]], None]) -> list[str]:
     document = copy.deepcopy(DOCUMENT)
     edit(next(case for case in document["cases"] if case["name"] == name))
-    return [one.removeprefix(f"vectors: {name}: ") for one in vectors.complaints(document)]
+    return [one.removeprefix(f"vectors: {name}: ") for one in complaints(document)]
 
 
 SIX = "fault_cut_by_ratio_where_no_size_divides_h6_p3_d2"
@@ -309,7 +349,7 @@ def test_the_judge_sees_an_edit(edit: Callable[[dict[str, Any]], None], complain
 
 def test_a_name_that_is_there_twice_is_seen() -> None:
     document = DOCUMENT | {"cases": [*DOCUMENT["cases"], CASES[SIX]]}
-    assert vectors.complaints(document) == [f"vectors: {SIX} is there 2 times"]
+    assert complaints(document) == [f"vectors: {SIX} is there 2 times"]
 
 
 def test_nothing_is_emitted_where_the_judge_complains(monkeypatch: pytest.MonkeyPatch) -> None:
