@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the emitted module as it lies: is it the spec's translation, is it fresh, does it work."""
+"""Check what was emitted as it lies: is it the spec's translation, is it fresh, does it work."""
 
 from __future__ import annotations
 
 from importlib import util
 from typing import TYPE_CHECKING
 
+from kvreshard.codegen import files
 from kvreshard.codegen.emit import EmissionRefused, planner_path
 from kvreshard.codegen.freshness import stale_files
+from kvreshard.codegen.modules import MODULES, EmittedModule
 from kvreshard.codegen.validate import validate_translation
 from kvreshard.proofs.counterexample import enumerate_planner
 from kvreshard.proofs.judge import Copy, Subject
-from kvreshard.proofs.story import tell
+from kvreshard.proofs.story.tell import tell
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -20,31 +22,37 @@ if TYPE_CHECKING:
 
 
 def check_generated(console: Console, enumerate_to: int) -> list[str]:
-    """Return what is wrong with the emitted module, in words; print what was checked.
+    """Return what is wrong with the emitted modules, in words; print what was checked.
 
     Args:
         console: where the outcome of each check goes.
         enumerate_to: largest H, P and D of the cases that are run one by one.
     """
     return [
-        *_translation(console),
+        *(complaint for module in MODULES for complaint in _translation(console, module)),
         *_freshness(console),
         *_enumeration(console, enumerate_to),
     ]
 
 
-def _translation(console: Console) -> list[str]:
-    verdicts = validate_translation(planner_path().read_text(encoding="utf-8"))
+def _translation(console: Console, module: EmittedModule) -> list[str]:
+    start = f"translation: {module.file}:"
+    try:
+        source = (files.generated_folder() / module.file).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return [f"{start} there is no such file"]
+    verdicts = validate_translation(source, module)
     proved = [one.name for one in verdicts if one.verdict == "proved"]
     shell = [one.name for one in verdicts if one.verdict == "shell"]
+    fits = ", and to fit 64 bits within the bounds" if module.wraps else ""
     console.print(
-        f"translation: {len(proved)} formula functions proved equal to the specification",
+        f"{start} {len(proved)} formula functions proved equal to the specification{fits}",
     )
-    console.print(f"shell around them, tested and not proved: {', '.join(shell)}")
+    console.print(f"  shell around them, tested and not proved: {', '.join(shell)}")
     if not proved:
-        return ["translation: no formula function was found"]
+        return [f"{start} no formula function was found"]
     return [
-        f"translation: {one.name} (line {one.line}) is {one.verdict}: {one.detail}"
+        f"{start} {one.name} (line {one.line}) is {one.verdict}: {one.detail}"
         for one in verdicts
         if not one.ok
     ]

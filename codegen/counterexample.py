@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import z3
 
-from kvreshard.codegen.selection import called_by
+from kvreshard.codegen.selection import assumed_by
 from kvreshard.spec.formula import unfold
-from kvreshard.spec.parameters import hypotheses_for
 
 if TYPE_CHECKING:
     from kvreshard.spec.formula import Formula, Integer, Truth
@@ -28,11 +27,7 @@ def smallest_difference(made: Formula, emitted: z3.ExprRef, defined: list[Truth]
         emitted: what the emitted function computes, over the same parameters.
         defined: that every divisor of the formula is at least 1.
     """
-    legal = [
-        hypothesis.condition
-        for hypothesis in hypotheses_for(made.parameter_names)
-        if made not in called_by(hypothesis.condition)
-    ]
+    legal = [hypothesis.condition for hypothesis in assumed_by(made)]
     for conditions in ([*legal, *defined], defined):
         for bound in _BOUNDS:
             solver = z3.Solver()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the planner module from the proved formulas.
+"""Write the planner modules from the proved formulas.
 
-`render_planner` is a function of the specification, the template and the ledger alone, so that
+What is rendered is a function of the specification, the template and the ledger alone, so that
 writing it twice gives the same bytes.
 """
 
@@ -20,10 +20,12 @@ from kvreshard import generated, proofs
 from kvreshard.codegen.evidence import (
     EmissionRefused,
     Ledger,
+    demand_no_overflow,
     demand_proof,
     invariants_proved,
     ledger_hash,
 )
+from kvreshard.codegen.modules import PLANNER, PLANNER_NUMPY, EmittedModule
 from kvreshard.codegen.printer import (
     INDENT,
     LINE_LENGTH,
@@ -31,14 +33,20 @@ from kvreshard.codegen.printer import (
     print_body,
     print_expression,
 )
-from kvreshard.codegen.selection import RESULT_UNITS, called_by, emitted_formulas
+from kvreshard.codegen.selection import RESULT_UNITS, assumed_by
 from kvreshard.spec.canonical import s_expression, spec_hash
 from kvreshard.spec.election import POLICIES
+from kvreshard.spec.int64 import (
+    HEADS_EXPONENT,
+    REGION_BYTES_EXPONENT,
+    TP_SIZE_EXPONENT,
+    int64_bounds_for,
+)
 from kvreshard.spec.invariants import INVARIANTS
 from kvreshard.spec.parameters import PARAMETERS, hypotheses_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from kvreshard.spec.formula import Formula, Hypothesis
 
@@ -47,6 +55,7 @@ __all__ = [
     "load_ledger",
     "planner_path",
     "render_planner",
+    "render_planner_numpy",
 ]
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -82,7 +91,7 @@ def load_ledger(path: Path | None = None) -> Ledger:
 
 def planner_path() -> Path:
     """Return where the emitted planner module lies in this checkout."""
-    return Path(generated.__path__[0]) / "planner.py"
+    return Path(generated.__path__[0]) / PLANNER.file
 
 
 def render_planner(ledger: Ledger) -> str:
@@ -94,8 +103,27 @@ def render_planner(ledger: Ledger) -> str:
     Raises:
         EmissionRefused: an obligation of a formula is not proved, or a formula has none.
     """
-    formulas = emitted_formulas()
+    return _render(PLANNER, ledger)
+
+
+def render_planner_numpy(ledger: Ledger) -> str:
+    """Return the text of the planner module over arrays of 64-bit integers.
+
+    Args:
+        ledger: the ledger of a proof run, as loaded from JSON.
+
+    Raises:
+        EmissionRefused: an obligation of a formula is not proved, or a formula has none, or none
+            that it does not overflow.
+    """
+    return _render(PLANNER_NUMPY, ledger)
+
+
+def _render(module: EmittedModule, ledger: Ledger) -> str:
+    formulas = module.formulas()
     demand_proof(ledger, spec_hash(), formulas, INVARIANTS)
+    if module.wraps:
+        demand_no_overflow(ledger, formulas)
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         undefined=jinja2.StrictUndefined,
@@ -104,32 +132,38 @@ def render_planner(ledger: Ledger) -> str:
         keep_trailing_newline=True,
         autoescape=False,
     )
-    return environment.get_template("planner.py.j2").render(
+    return environment.get_template(f"{module.file}.j2").render(
         spec_hash=spec_hash(),
         ledger_hash=ledger_hash(ledger),
         solver=ledger["solver"],
-        functions=[_function(made, ledger) for made in formulas],
+        functions=[_function(made, module, ledger) for made in formulas],
         parameters=_parameter_lines(formulas),
-        hypotheses=_hypothesis_lines(formulas),
+        hypotheses=_hypothesis_lines(hypotheses_for, formulas),
+        bounds=_hypothesis_lines(int64_bounds_for, formulas),
+        most_heads=2**HEADS_EXPONENT,
+        largest_tp_size=2**TP_SIZE_EXPONENT,
+        largest_region_bytes=2**REGION_BYTES_EXPONENT,
         policies=POLICIES,
     )
 
 
-def _function(made: Formula, ledger: Ledger) -> _Function:
-    returned = "bool" if z3.is_bool(made.body) else "int"
-    parameters = [f"{name}: int" for name in made.parameter_names]
+def _function(made: Formula, module: EmittedModule, ledger: Ledger) -> _Function:
+    dialect = module.dialect
+    returned = dialect.truth if z3.is_bool(made.body) else dialect.integer
+    parameters = [f"{name}: {dialect.integer}" for name in made.parameter_names]
     return _Function(
         signature=bracketed(f"def {made.name}(", parameters, f") -> {returned}:"),
-        docstring=_docstring(made, ledger),
+        docstring=_docstring(made, module, ledger),
         comment=_wrapped("# spec: ", s_expression(made.body), "# " + INDENT),
-        body=print_body(made.body, taken={*made.parameter_names, *RESULT_UNITS}),
+        body=print_body(made.body, {*made.parameter_names, *RESULT_UNITS}, dialect),
     )
 
 
-def _docstring(made: Formula, ledger: Ledger) -> list[str]:
+def _docstring(made: Formula, module: EmittedModule, ledger: Ledger) -> list[str]:
     first, *others = [" ".join(part.split()) for part in made.sentence.split("\n\n")]
     units = ", ".join(f"{name} ({PARAMETERS[name].unit})" for name in made.parameter_names)
-    assumed = ", ".join(item.name for item in _hypotheses(made))
+    bounds = int64_bounds_for(made.parameter_names) if module.wraps else ()
+    assumed = ", ".join(item.name for item in (*assumed_by(made), *bounds))
     lines = _wrapped('"""', first)
     for paragraph in others:
         lines += ["", *_wrapped("", paragraph)]
@@ -140,15 +174,6 @@ def _docstring(made: Formula, ledger: Ledger) -> list[str]:
     if invariants:
         lines += _labelled("Invariants proved", f"{', '.join(invariants)}.")
     return [*lines, f'{INDENT}"""']
-
-
-def _hypotheses(made: Formula) -> list[Hypothesis]:
-    """Return what the formula assumes: the legal ranges, except where it is what decides."""
-    return [
-        hypothesis
-        for hypothesis in hypotheses_for(made.parameter_names)
-        if made not in called_by(hypothesis.condition)
-    ]
 
 
 def _parameter_lines(formulas: Iterable[Formula]) -> list[str]:
@@ -163,11 +188,13 @@ def _parameter_lines(formulas: Iterable[Formula]) -> list[str]:
     ]
 
 
-def _hypothesis_lines(formulas: Iterable[Formula]) -> list[str]:
-    used = {name for made in formulas for name in made.parameter_names}
+def _hypothesis_lines(
+    hypotheses_of: Callable[[Iterable[str]], Iterable[Hypothesis]], formulas: Iterable[Formula]
+) -> list[str]:
+    used = dict.fromkeys(name for made in formulas for name in made.parameter_names)
     return [
         line
-        for hypothesis in hypotheses_for(used)
+        for hypothesis in hypotheses_of(used)
         for line in _labelled(hypothesis.name, print_expression(hypothesis.condition), "")
     ]
 

@@ -62,6 +62,26 @@ def demand_proof(
         raise EmissionRefused(reasons)
 
 
+def demand_no_overflow(ledger: Ledger, formulas: Iterable[Formula]) -> None:
+    """Refuse unless the ledger proves of each formula that its integers fit 64 bits.
+
+    Raises:
+        EmissionRefused: with every reason, not only the first.
+    """
+    rows = {row["name"]: row for row in ledger["obligations"] if row["kind"] == "overflow"}
+    results = {
+        made.name: rows.get(f"{made.name}/does_not_overflow", {}).get("result", "not stated")
+        for made in formulas
+    }
+    reasons = [
+        f"{name}: that it does not overflow is {result}"
+        for name, result in results.items()
+        if result != "proved"
+    ]
+    if reasons:
+        raise EmissionRefused(reasons)
+
+
 def invariants_proved(ledger: Ledger, name: str) -> list[str]:
     """Return the names of the invariants proved about a formula, in the ledger's order."""
     rows = _rows(ledger, name)

@@ -25,7 +25,11 @@ def render_generated(ledger: Ledger) -> dict[str, str]:
         EmissionRefused: an obligation of a formula is not proved, or a vector does not pass
             the judge.
     """
-    return {"planner.py": emit.render_planner(ledger)} | vectors.render_vectors()
+    modules = {
+        "planner.py": emit.render_planner(ledger),
+        "planner_numpy.py": emit.render_planner_numpy(ledger),
+    }
+    return modules | vectors.render_vectors()
 
 
 def write_generated(ledger: Ledger | None = None, folder: Path | None = None) -> list[Path]:

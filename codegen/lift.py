@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import z3
 
@@ -40,32 +40,62 @@ class Division:
 
 
 @dataclass(frozen=True)
+class Computed:
+    """An integer that is computed, or an application of a formula, and its line."""
+
+    value: z3.ExprRef
+    line: int
+
+
+@dataclass(frozen=True)
 class Lifted:
-    """A function as an expression over its parameters, with every division that it does."""
+    """A function as an expression over its parameters, and what it does on the way.
+
+    Attributes:
+        parameter_names: in their order.
+        body: what it returns.
+        divisions: every division.
+        calls: every application of a formula.
+        integers: every integer that it computes, from its parameters on.
+    """
 
     parameter_names: tuple[str, ...]
     body: z3.ExprRef
     divisions: tuple[Division, ...]
+    calls: tuple[Computed, ...]
+    integers: tuple[Computed, ...]
 
 
-def lift_function(node: ast.FunctionDef, callees: Mapping[str, Formula]) -> Lifted:
+def lift_function(
+    node: ast.FunctionDef,
+    callees: Mapping[str, Formula],
+    lifter: type[Lifter] | None = None,
+) -> Lifted:
     """Return the meaning of a function of integers.
 
     Args:
         node: the definition of the function.
         callees: the formulas that it may call; a call becomes an application of the symbol.
+        lifter: what gives each construct its meaning; `Lifter` unless given.
 
     Raises:
         UnsupportedError: it has a construct outside the known ones.
     """
-    names = _parameters(node)
-    lifter = _Lifter(callees, {name: z3.Int(name) for name in names})
-    body = lifter.run(_without_docstring(node))
-    _check_annotation(node, node.returns, "bool" if z3.is_bool(body) else "int")
-    return Lifted(names, body, tuple(lifter.divisions))
+    kind = lifter or Lifter
+    names = _parameters(node, kind.integer)
+    lifting = kind(callees, {name: z3.Int(name) for name in names})
+    body = lifting.run(_without_docstring(node))
+    _check_annotation(node, node.returns, kind.truth if z3.is_bool(body) else kind.integer)
+    return Lifted(
+        names,
+        body,
+        tuple(lifting.divisions),
+        tuple(lifting.calls),
+        tuple(lifting.integers),
+    )
 
 
-def _parameters(node: ast.FunctionDef) -> tuple[str, ...]:
+def _parameters(node: ast.FunctionDef, integer: str) -> tuple[str, ...]:
     arguments = node.args
     if node.decorator_list or getattr(node, "type_params", None):
         raise UnsupportedError(node, "a decorator or type parameter")
@@ -74,13 +104,13 @@ def _parameters(node: ast.FunctionDef) -> tuple[str, ...]:
     if arguments.defaults:
         raise UnsupportedError(node, "a default value")
     for argument in arguments.args:
-        _check_annotation(argument, argument.annotation, "int")
+        _check_annotation(argument, argument.annotation, integer)
     return tuple(argument.arg for argument in arguments.args)
 
 
 def _check_annotation(node: ast.AST, annotation: ast.expr | None, expected: str) -> None:
-    if not (isinstance(annotation, ast.Name) and annotation.id == expected):
-        found = ast.unparse(annotation) if annotation else "none"
+    found = ast.unparse(annotation) if annotation else "none"
+    if found != expected:
         raise UnsupportedError(node, f"the annotation should be {expected}, found {found}")
 
 
@@ -109,12 +139,26 @@ def floor_remainder(dividend: z3.ArithRef, divisor: z3.ArithRef) -> z3.ArithRef:
 
 
 @dataclass
-class _Lifter:
-    """The state of lifting one function."""
+class Lifter:
+    """The state of lifting one function, and what is known: the constructs of Python's integers.
+
+    Attributes:
+        integer: the annotation of an integer.
+        truth: the annotation of a truth value.
+        known: for each construct that has a meaning here, the method that gives it.
+        builtins: the names that have a meaning without being a parameter or a formula.
+    """
+
+    integer: ClassVar[str] = "int"
+    truth: ClassVar[str] = "bool"
+    known: ClassVar[Mapping[type[ast.expr], Callable[[Any, Any], z3.ExprRef]]]
+    builtins: ClassVar[tuple[str, ...]] = ("max", "min")
 
     callees: Mapping[str, Formula]
     values: dict[str, z3.ExprRef]
     divisions: list[Division] = field(default_factory=list)
+    calls: list[Computed] = field(default_factory=list)
+    integers: list[Computed] = field(default_factory=list)
     path: list[z3.BoolRef] = field(default_factory=list)
 
     def run(self, statements: list[ast.stmt]) -> z3.ExprRef:
@@ -132,15 +176,18 @@ class _Lifter:
         target = statement.targets[0]
         if not isinstance(target, ast.Name):
             raise UnsupportedError(statement, f"assignment to a {type(target).__name__}")
-        if target.id in self.values or target.id in (*self.callees, "max", "min"):
+        if target.id in self.values or target.id in (*self.callees, *self.builtins):
             raise UnsupportedError(statement, f"a second meaning for {target.id}")
         self.values[target.id] = self._value(statement.value)
 
     def _value(self, node: ast.expr) -> z3.ExprRef:
-        lift = _LIFTERS.get(type(node))
+        lift = self.known.get(type(node))
         if lift is None:
             raise UnsupportedError(node, f"a {type(node).__name__}: {ast.unparse(node)}")
-        return lift(self, node)
+        value = lift(self, node)
+        if z3.is_int(value):
+            self.integers.append(Computed(value, node.lineno))
+        return value
 
     def _integer(self, node: ast.expr) -> z3.ArithRef:
         value = self._value(node)
@@ -220,27 +267,32 @@ class _Lifter:
         if not isinstance(node.func, ast.Name) or node.keywords:
             raise UnsupportedError(node, f"the call {ast.unparse(node)}")
         name = node.func.id
-        arguments = [self._integer(argument) for argument in node.args]
-        if name in ("max", "min") and len(arguments) >= 2:
+        if name in self.builtins and len(node.args) >= 2:
+            arguments = [self._integer(argument) for argument in node.args]
             best = arguments[0]
             for other in arguments[1:]:
-                better = other > best if name == "max" else other < best
-                best = z3.If(better, other, best)
+                best = z3.If(other > best if name == "max" else other < best, other, best)
             return best
+        return self._application(node, name)
+
+    def _application(self, node: ast.Call, name: str) -> z3.ExprRef:
         if name not in self.callees or name in self.values:
             raise UnsupportedError(node, f"a call of {name}")
+        arguments = [self._integer(argument) for argument in node.args]
         if len(arguments) != len(self.callees[name].parameters):
             raise UnsupportedError(node, f"{len(arguments)} arguments for {name}")
-        return self.callees[name](*arguments)
+        value = self.callees[name](*arguments)
+        self.calls.append(Computed(value, node.lineno))
+        return value
 
 
-_LIFTERS: dict[type[ast.expr], Callable[[_Lifter, Any], z3.ExprRef]] = {
-    ast.Name: _Lifter._name,
-    ast.Constant: _Lifter._constant,
-    ast.BinOp: _Lifter._binary,
-    ast.UnaryOp: _Lifter._unary,
-    ast.BoolOp: _Lifter._connective,
-    ast.Compare: _Lifter._comparison,
-    ast.IfExp: _Lifter._conditional,
-    ast.Call: _Lifter._call,
+Lifter.known = {
+    ast.Name: Lifter._name,
+    ast.Constant: Lifter._constant,
+    ast.BinOp: Lifter._binary,
+    ast.UnaryOp: Lifter._unary,
+    ast.BoolOp: Lifter._connective,
+    ast.Compare: Lifter._comparison,
+    ast.IfExp: Lifter._conditional,
+    ast.Call: Lifter._call,
 }

@@ -5,6 +5,11 @@ Only what formulas are made of is printed: integers, the operations that Python 
 the divisors are at least 1, comparisons, truth functions, conditionals and applications of
 formulas. Anything else is an `UnprintableError`, so that nothing is printed by guess.
 
+There are two dialects: `PYTHON`, over integers, and `NUMPY`, over arrays of them. Arithmetic and
+comparisons are written alike; numpy has functions for the rest, which take each element. A
+conditional would compute both its branches there, whether they are defined or not, so it is not
+printed unless it is a maximum or a minimum.
+
 The layout is the one that the formatter of the emitted file gives, so that formatting it changes
 nothing. It is kept simple by naming intermediate values: where a formula does not fit on one
 line, each application of another formula in it becomes a local variable.
@@ -12,7 +17,7 @@ line, each application of another formula in it becomes a local variable.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import z3
@@ -20,7 +25,10 @@ import z3
 from kvreshard.spec.formula import extremum
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import TypeAlias
+
+    _Printer: TypeAlias = Callable[[list[z3.ExprRef], "_Scope"], "_Text"]
 
 LINE_LENGTH = 88
 INDENT = "    "
@@ -61,40 +69,67 @@ class _Text:
     function: str | None = None
 
 
+@dataclass(frozen=True)
+class Dialect:
+    """How values are typed and how operations are printed.
+
+    Attributes:
+        integer: the annotation of an integer.
+        truth: the annotation of a truth value.
+        constant: what returns an integer that depends on no parameter, around the number.
+        printers: for each operator that it has, what prints it.
+    """
+
+    integer: str
+    truth: str
+    constant: str
+    printers: Mapping[int, _Printer] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """The dialect, and the local variable that stands for an expression, by the expression's id."""
+
+    dialect: Dialect
+    names: dict[int, str] = field(default_factory=dict)
+
+
 def print_expression(expression: z3.ExprRef) -> str:
     """Return the expression as Python on one line.
 
     Raises:
         UnprintableError: an operator in it has no Python counterpart here.
     """
-    return _print(expression, {}).text
+    return _print(expression, _Scope(PYTHON)).text
 
 
 def print_body(
-    expression: z3.ExprRef, taken: Iterable[str] = (), indent: str = INDENT
+    expression: z3.ExprRef, taken: Iterable[str] = (), dialect: Dialect | None = None
 ) -> list[str]:
     """Return the lines of a function body that returns the expression.
 
     Args:
         expression: what to return.
         taken: names that a local variable must not have: parameters, functions.
-        indent: what each line starts with.
+        dialect: `PYTHON` unless given.
 
     Raises:
         UnprintableError: an operator in it has no Python counterpart here.
     """
-    whole = f"{indent}return {print_expression(expression)}"
+    scope = _Scope(dialect or PYTHON)
+    if z3.is_int_value(expression):
+        return [f"{INDENT}return {scope.dialect.constant.format(_print(expression, scope).text)}"]
+    whole = f"{INDENT}return {_print(expression, scope).text}"
     if len(whole) <= LINE_LENGTH:
         return [whole]
     lines: list[str] = []
-    names: _Names = {}
     used = set(taken)
     for call in _inner_calls(expression):
-        name = _local_name(call, names, used)
-        lines += _broken(_print(call, names), f"{name} = ", "", indent)
-        names[call.get_id()] = name
+        name = _local_name(call, scope, used)
+        lines += _broken(_print(call, scope), f"{name} = ", "", INDENT)
+        scope.names[call.get_id()] = name
         used.add(name)
-    return lines + _return(_print(expression, names), indent)
+    return lines + _return(_print(expression, scope), INDENT)
 
 
 def bracketed(start: str, items: Iterable[str], end: str, indent: str = "") -> list[str]:
@@ -127,14 +162,12 @@ def _is_uninterpreted(expression: z3.ExprRef) -> bool:
     return bool(z3.is_app(expression) and expression.decl().kind() == z3.Z3_OP_UNINTERPRETED)
 
 
-# From z3 to text. `names` gives the local variable that stands for an expression, by its id.
-
-_Names = dict[int, str]
+# From z3 to text.
 
 
-def _print(expression: z3.ExprRef, names: _Names) -> _Text:
-    if expression.get_id() in names:
-        return _Text(names[expression.get_id()], _ATOM)
+def _print(expression: z3.ExprRef, scope: _Scope) -> _Text:
+    if expression.get_id() in scope.names:
+        return _Text(scope.names[expression.get_id()], _ATOM)
     if not z3.is_app(expression):
         raise UnprintableError(f"cannot print {type(expression).__name__}: {expression}")
     if z3.is_int_value(expression):
@@ -143,17 +176,17 @@ def _print(expression: z3.ExprRef, names: _Names) -> _Text:
     if is_constant(expression):
         return _Text(expression.decl().name(), _ATOM)
     if is_application(expression):
-        return _call(expression.decl().name(), expression.children(), names)
-    return _print_operator(expression, names)
+        return _call(expression.decl().name(), expression.children(), scope)
+    return _print_operator(expression, scope)
 
 
-def _print_operator(expression: z3.ExprRef, names: _Names) -> _Text:
+def _print_operator(expression: z3.ExprRef, scope: _Scope) -> _Text:
     kind = expression.decl().kind()
     children = expression.children()
     if kind in _COMPARISONS and len(children) == 2 and all(map(z3.is_int, children)):
-        return _print_comparison(_COMPARISONS[kind], children, names)
-    if kind in _PRINTERS and (z3.is_int(expression) or z3.is_bool(expression)):
-        return _PRINTERS[kind](children, names)
+        return _print_comparison(_COMPARISONS[kind], children, scope)
+    if kind in scope.dialect.printers and (z3.is_int(expression) or z3.is_bool(expression)):
+        return scope.dialect.printers[kind](children, scope)
     sorts = ", ".join(str(child.sort()) for child in children)
     raise UnprintableError(
         f"cannot print the z3 operator {expression.decl().name()} over ({sorts}): {expression}"
@@ -167,8 +200,11 @@ def _wrapped(text: _Text, at_least: int) -> _Text:
     return _Text(f"({text.text})", _ATOM, (("", text),), function="")
 
 
-def _call(function: str, arguments: Iterable[z3.ExprRef], names: _Names) -> _Text:
-    texts = [_print(argument, names) for argument in arguments]
+def _call(function: str, arguments: Iterable[z3.ExprRef], scope: _Scope) -> _Text:
+    return _call_with(function, [_print(argument, scope) for argument in arguments])
+
+
+def _call_with(function: str, texts: list[_Text]) -> _Text:
     joined = ", ".join(text.text for text in texts)
     return _Text(f"{function}({joined})", _ATOM, tuple(("", text) for text in texts), function)
 
@@ -178,15 +214,15 @@ def _operation(pieces: Iterable[tuple[str, _Text]], binding: int) -> _Text:
     return _Text("".join(before + text.text for before, text in pieces), binding, pieces)
 
 
-def _chain(operator: str, binding: int) -> Callable[[list[z3.ExprRef], _Names], _Text]:
+def _chain(operator: str, binding: int) -> _Printer:
     """Print a left-associative operator of two or more operands."""
     # `a - b - c` continues the chain of its first operand; a later operand needs parentheses
     # if it binds no tighter, since `a - (b - c)` is something else. `and` inside `or` gets
     # them as well, since few readers are sure.
     tighter = _NOT if operator == "or" else binding + 1
 
-    def printer(children: list[z3.ExprRef], names: _Names) -> _Text:
-        first, *rest = [_print(child, names) for child in children]
+    def printer(children: list[z3.ExprRef], scope: _Scope) -> _Text:
+        first, *rest = [_print(child, scope) for child in children]
         start = first.pieces if first.binding == binding else (("", _wrapped(first, tighter)),)
         return _operation(
             (*start, *((f" {operator} ", _wrapped(text, tighter)) for text in rest)), binding
@@ -195,58 +231,109 @@ def _chain(operator: str, binding: int) -> Callable[[list[z3.ExprRef], _Names], 
     return printer
 
 
-def _print_comparison(operator: str, children: list[z3.ExprRef], names: _Names) -> _Text:
+def _print_comparison(operator: str, children: list[z3.ExprRef], scope: _Scope) -> _Text:
     left, right = children
     if z3.is_int_value(left) and not z3.is_int_value(right):
         left, right, operator = right, left, _SWAPPED[operator]
     # Both sides are integers, so that neither is itself a comparison.
-    first, second = (_wrapped(_print(side, names), _SUM) for side in (left, right))
+    first, second = (_wrapped(_print(side, scope), _SUM) for side in (left, right))
     return _operation((("", first), (f" {operator} ", second)), _COMPARISON)
 
 
-def _print_not(children: list[z3.ExprRef], names: _Names) -> _Text:
+def _print_not(children: list[z3.ExprRef], scope: _Scope) -> _Text:
+    unequal = _print_unequal(children, scope)
+    return unequal or _operation((("not ", _wrapped(_print(children[0], scope), _NOT)),), _NOT)
+
+
+def _print_unequal(children: list[z3.ExprRef], scope: _Scope) -> _Text | None:
+    """Print the negation of what can be negated by another operator."""
     (child,) = children
     if child.num_args() == 2 and z3.is_int(child.arg(0)):
         if z3.is_eq(child):
-            return _print_comparison("!=", child.children(), names)
+            return _print_comparison("!=", child.children(), scope)
         if z3.is_distinct(child):
-            return _print_comparison("==", child.children(), names)
-    return _operation((("not ", _wrapped(_print(child, names), _NOT)),), _NOT)
+            return _print_comparison("==", child.children(), scope)
+    return None
 
 
-def _print_negation(children: list[z3.ExprRef], names: _Names) -> _Text:
-    return _operation((("-", _wrapped(_print(children[0], names), _ATOM)),), _NEGATION)
+def _print_negation(children: list[z3.ExprRef], scope: _Scope) -> _Text:
+    return _operation((("-", _wrapped(_print(children[0], scope), _ATOM)),), _NEGATION)
 
 
-def _print_if(children: list[z3.ExprRef], names: _Names) -> _Text:
+def _print_if(children: list[z3.ExprRef], scope: _Scope) -> _Text:
     condition, then, otherwise = children
     function = extremum(condition, then, otherwise)
     if function is not None:
-        return _call(function, (then, otherwise), names)
+        return _call(function, (then, otherwise), scope)
     return _operation(
         (
-            ("", _wrapped(_print(then, names), _OR)),
-            (" if ", _wrapped(_print(condition, names), _OR)),
-            (" else ", _print(otherwise, names)),
+            ("", _wrapped(_print(then, scope), _OR)),
+            (" if ", _wrapped(_print(condition, scope), _OR)),
+            (" else ", _print(otherwise, scope)),
         ),
         _TERNARY,
     )
 
 
-_PRINTERS: dict[int, Callable[[list[z3.ExprRef], _Names], _Text]] = {
-    z3.Z3_OP_TRUE: lambda _children, _names: _Text("True", _ATOM),
-    z3.Z3_OP_FALSE: lambda _children, _names: _Text("False", _ATOM),
+def _chain_of_calls(function: str) -> _Printer:
+    """Print an operation of two or more operands as calls of a function of two."""
+
+    def printer(children: list[z3.ExprRef], scope: _Scope) -> _Text:
+        result, *rest = [_print(child, scope) for child in children]
+        for text in rest:
+            result = _call_with(function, [result, text])
+        return result
+
+    return printer
+
+
+def _print_array_not(children: list[z3.ExprRef], scope: _Scope) -> _Text:
+    return _print_unequal(children, scope) or _call("np.logical_not", children, scope)
+
+
+def _print_array_if(children: list[z3.ExprRef], scope: _Scope) -> _Text:
+    function = extremum(*children)
+    if function is None:
+        raise UnprintableError(
+            f"arrays would compute both branches of the conditional: {children[1:]}"
+        )
+    return _call(f"np.{function}imum", children[1:], scope)
+
+
+_ARITHMETIC: dict[int, _Printer] = {
     z3.Z3_OP_ADD: _chain("+", _SUM),
     z3.Z3_OP_SUB: _chain("-", _SUM),
     z3.Z3_OP_MUL: _chain("*", _PRODUCT),
     z3.Z3_OP_IDIV: _chain("//", _PRODUCT),
     z3.Z3_OP_MOD: _chain("%", _PRODUCT),
-    z3.Z3_OP_AND: _chain("and", _AND),
-    z3.Z3_OP_OR: _chain("or", _OR),
-    z3.Z3_OP_NOT: _print_not,
     z3.Z3_OP_UMINUS: _print_negation,
-    z3.Z3_OP_ITE: _print_if,
 }
+PYTHON = Dialect(
+    integer="int",
+    truth="bool",
+    constant="{}",
+    printers=_ARITHMETIC
+    | {
+        z3.Z3_OP_TRUE: lambda _children, _scope: _Text("True", _ATOM),
+        z3.Z3_OP_FALSE: lambda _children, _scope: _Text("False", _ATOM),
+        z3.Z3_OP_AND: _chain("and", _AND),
+        z3.Z3_OP_OR: _chain("or", _OR),
+        z3.Z3_OP_NOT: _print_not,
+        z3.Z3_OP_ITE: _print_if,
+    },
+)
+NUMPY = Dialect(
+    integer="NDArray[np.int64]",
+    truth="NDArray[np.bool_]",
+    constant="np.array({}, np.int64)",
+    printers=_ARITHMETIC
+    | {
+        z3.Z3_OP_AND: _chain_of_calls("np.logical_and"),
+        z3.Z3_OP_OR: _chain_of_calls("np.logical_or"),
+        z3.Z3_OP_NOT: _print_array_not,
+        z3.Z3_OP_ITE: _print_array_if,
+    },
+)
 
 
 # From text to lines.
@@ -273,14 +360,14 @@ def _inner_calls(expression: z3.ExprRef) -> list[z3.ExprRef]:
     return list(found.values())
 
 
-def _local_name(call: z3.ExprRef, names: _Names, used: set[str]) -> str:
+def _local_name(call: z3.ExprRef, scope: _Scope, used: set[str]) -> str:
     """Return a free name for the value: `producer_head_count`, `overlap_start_value`."""
     function = call.decl().name()
     sides = {
         side
         for child in call.children()
         for side in ("producer", "consumer")
-        if _print(child, names).text.startswith(f"{side}_")
+        if _print(child, scope).text.startswith(f"{side}_")
     }
     stem = f"{sides.pop()}_{function}" if len(sides) == 1 else f"{function}_value"
     name, count = stem, 1

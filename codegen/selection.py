@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which formulas the planner module needs, in an order in which each follows what it calls."""
+"""Which formulas an emitted module needs, in an order in which each follows what it calls."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from kvreshard.codegen.printer import is_application
 from kvreshard.spec import ownership, planner
 from kvreshard.spec.election import POLICIES, pair_is_divisible
 from kvreshard.spec.formula import FORMULAS, Formula, unfold
+from kvreshard.spec.parameters import hypotheses_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from kvreshard.spec.formula import Hypothesis
 
 # What the hand-written shell of the template calls.
 CALLED_BY_THE_SHELL: tuple[Formula, ...] = (
@@ -29,6 +32,20 @@ CALLED_BY_THE_SHELL: tuple[Formula, ...] = (
     planner.last_sender,
     planner.first_receiver_candidate,
     planner.last_receiver_candidate,
+    planner.region_lengths_match,
+    *(policy.elect for policy in POLICIES),
+)
+
+CALLED_BY_THE_NUMPY_SHELL: tuple[Formula, ...] = (
+    ownership.group_is_legal,
+    ownership.replica_count,
+    pair_is_divisible,
+    planner.sends,
+    planner.src_head_offset,
+    planner.dst_head_offset,
+    planner.copied_head_count,
+    planner.first_sender,
+    planner.last_sender,
     planner.region_lengths_match,
     *(policy.elect for policy in POLICIES),
 )
@@ -49,6 +66,20 @@ SHELL: tuple[str, ...] = (
     "_rank",
     "_check_election",
     "_check_region_lengths",
+)
+
+NUMPY_SHELL: tuple[str, ...] = (
+    "plan_transfer",
+    "transfer_matrix",
+    "expected_senders",
+    "region_lengths_are_valid",
+    "_plan",
+    "_integers",
+    "_group_size",
+    "_rank",
+    "_broadcast",
+    "_single",
+    "_check_election",
 )
 
 # What each result counts. The parameters have their units in the specification.
@@ -77,8 +108,14 @@ RESULT_UNITS: dict[str, str] = {
 }
 
 
-def emitted_formulas() -> tuple[Formula, ...]:
-    """Return the formulas that the shell calls and all that these call, callees first."""
+def emitted_formulas(
+    roots: tuple[Formula, ...] = CALLED_BY_THE_SHELL,
+) -> tuple[Formula, ...]:
+    """Return the formulas that a shell calls and all that these call, callees first.
+
+    Args:
+        roots: what the shell calls; by default that of the planner module.
+    """
     ordered: dict[str, Formula] = {}
 
     def visit(made: Formula) -> None:
@@ -86,7 +123,7 @@ def emitted_formulas() -> tuple[Formula, ...]:
             visit(callee)
         ordered.setdefault(made.name, made)
 
-    for root in CALLED_BY_THE_SHELL:
+    for root in roots:
         visit(root)
     return tuple(ordered.values())
 
@@ -97,6 +134,15 @@ def called_by(expression: z3.ExprRef) -> tuple[Formula, ...]:
         node.decl().name() for node in subexpressions(expression) if is_application(node)
     )
     return tuple(FORMULAS[name] for name in names)
+
+
+def assumed_by(made: Formula) -> tuple[Hypothesis, ...]:
+    """Return the legal ranges of a formula's parameters, except where it is what decides."""
+    return tuple(
+        hypothesis
+        for hypothesis in hypotheses_for(made.parameter_names)
+        if made not in called_by(hypothesis.condition)
+    )
 
 
 def subexpressions(expression: z3.ExprRef) -> Iterator[z3.ExprRef]:

@@ -19,14 +19,18 @@ import z3
 from kvreshard.codegen.counterexample import smallest_difference
 from kvreshard.codegen.lift import Lifted, UnsupportedError, lift_function
 from kvreshard.codegen.module_shape import check_encoding, check_module
-from kvreshard.codegen.selection import SHELL, called_by, emitted_formulas
+from kvreshard.codegen.modules import PLANNER, EmittedModule
+from kvreshard.codegen.printer import is_application
+from kvreshard.codegen.selection import assumed_by, called_by, subexpressions
 from kvreshard.spec.canonical import spec_formulas
+from kvreshard.spec.formula import unfold
+from kvreshard.spec.int64 import fits_int64, int64_bounds_for
 
 if TYPE_CHECKING:
     from kvreshard.spec.formula import Formula
 
 # Resource units of z3, which unlike seconds are the same on every machine. A validation takes
-# a few thousand.
+# a few thousand, and whether all fits in 64 bits some tens of thousands.
 RLIMIT = 5_000_000
 
 Verdict = Literal["proved", "different", "unsupported", "missing", "unknown", "shell"]
@@ -56,11 +60,12 @@ class FunctionVerdict:
         return self.verdict in ("proved", "shell")
 
 
-def validate_translation(source: str) -> list[FunctionVerdict]:
+def validate_translation(source: str, module: EmittedModule = PLANNER) -> list[FunctionVerdict]:
     """Return a verdict for each function that should be in the text and each that is.
 
     Args:
-        source: the text of a planner module.
+        source: the text of a module.
+        module: which module it should be.
 
     The text is valid where every verdict is `ok`. It is parsed, never run.
     """
@@ -74,30 +79,30 @@ def validate_translation(source: str) -> list[FunctionVerdict]:
     except ValueError as error:  # a null byte, before Python 3.12
         return [FunctionVerdict("<module>", "unsupported", None, f"{error}")]
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    expected = {made.name: made for made in emitted_formulas()}
+    expected = {made.name: made for made in module.formulas()}
     expected |= {name: made for name, made in spec_formulas().items() if name in functions}
     return [
-        *_module_verdicts(tree),
-        *(_verdict(made, functions.get(name)) for name, made in expected.items()),
-        *_shell_verdicts(functions, expected),
+        *_module_verdicts(tree, module),
+        *(_verdict(made, functions.get(name), module) for name, made in expected.items()),
+        *_shell_verdicts(functions, expected, module.shell),
     ]
 
 
-def _module_verdicts(tree: ast.Module) -> list[FunctionVerdict]:
+def _module_verdicts(tree: ast.Module, module: EmittedModule) -> list[FunctionVerdict]:
     try:
-        check_module(tree)
+        check_module(tree, module.shape)
     except UnsupportedError as error:
         return [FunctionVerdict("<module>", "unsupported", error.line, error.what)]
     return []
 
 
 def _shell_verdicts(
-    functions: dict[str, ast.FunctionDef], expected: dict[str, Formula]
+    functions: dict[str, ast.FunctionDef], expected: dict[str, Formula], shell: tuple[str, ...]
 ) -> list[FunctionVerdict]:
     """Return the verdicts of the functions that are no formulas: these should be the shell's."""
     found = [
         FunctionVerdict(name, "shell", node.lineno)
-        if name in SHELL
+        if name in shell
         else FunctionVerdict(
             name, "unsupported", node.lineno, "it is neither a formula's function nor the shell's"
         )
@@ -106,17 +111,18 @@ def _shell_verdicts(
     ]
     missing = [
         FunctionVerdict(name, "missing", None, "there is no such function")
-        for name in SHELL
+        for name in shell
         if name not in functions
     ]
     return found + missing
 
 
-def _verdict(made: Formula, node: ast.FunctionDef | None) -> FunctionVerdict:
+def _verdict(made: Formula, node: ast.FunctionDef | None, module: EmittedModule) -> FunctionVerdict:
     if node is None:
         return FunctionVerdict(made.name, "missing", None, "there is no such function")
     try:
-        lifted = lift_function(node, {callee.name: callee for callee in called_by(made.body)})
+        callees = {callee.name: callee for callee in called_by(made.body)}
+        lifted = lift_function(node, callees, module.lifter)
     except UnsupportedError as error:
         return FunctionVerdict(made.name, "unsupported", error.line, error.what)
     if lifted.parameter_names != made.parameter_names:
@@ -125,7 +131,10 @@ def _verdict(made: Formula, node: ast.FunctionDef | None) -> FunctionVerdict:
     if lifted.body.sort() != made.body.sort():
         detail = f"the result should be {made.body.sort()}"
         return FunctionVerdict(made.name, "different", node.lineno, detail)
-    return _compare(made, lifted, node.lineno)
+    compared = _compare(made, lifted, node.lineno)
+    if module.wraps and compared.ok:
+        return _fits(made, lifted) or compared
+    return compared
 
 
 def _compare(made: Formula, lifted: Lifted, line: int) -> FunctionVerdict:
@@ -138,12 +147,44 @@ def _compare(made: Formula, lifted: Lifted, line: int) -> FunctionVerdict:
             detail = "a division that the formula does not show to be defined"
             return FunctionVerdict(made.name, "different", division.line, detail)
     if _check([*defined, made.body != lifted.body]) == z3.unsat:
-        return FunctionVerdict(made.name, "proved", line)
+        return _calls_what_the_formula_does(made, lifted) or FunctionVerdict(
+            made.name, "proved", line
+        )
     difference = smallest_difference(made, lifted.body, defined)
     if difference is None:
         detail = "not proved equal to its formula, and no small difference found"
         return FunctionVerdict(made.name, "unknown", line, detail)
     return FunctionVerdict(made.name, "different", line, difference)
+
+
+def _calls_what_the_formula_does(made: Formula, lifted: Lifted) -> FunctionVerdict | None:
+    """Return what is wrong with the function's calls: others might not be defined, or not end."""
+    own = [node for node in subexpressions(made.body) if is_application(node)]
+    for call in lifted.calls:
+        if not any(call.value.eq(one) for one in own):
+            detail = f"a call that the formula does not make: {call.value}"
+            return FunctionVerdict(made.name, "unsupported", call.line, detail)
+    return None
+
+
+def _fits(made: Formula, lifted: Lifted) -> FunctionVerdict | None:
+    """Return which integer of the function is not proved to fit 64 bits."""
+    hypotheses = (*assumed_by(made), *int64_bounds_for(made.parameter_names))
+    given = [unfold(hypothesis.condition) for hypothesis in hypotheses]
+    if _check(given) != z3.sat:
+        detail = "the hypotheses were not shown to have a legal value"
+        return FunctionVerdict(made.name, "unknown", None, detail)
+    all_fit = unfold(z3.And(*(fits_int64(computed.value) for computed in lifted.integers)))
+    if _check([*given, z3.Not(all_fit)]) == z3.unsat:
+        return None
+    for computed in lifted.integers:
+        result = _check([*given, unfold(z3.Not(fits_int64(computed.value)))])
+        if result != z3.unsat:
+            verdict: Verdict = "different" if result == z3.sat else "unknown"
+            detail = f"not proved to fit 64 bits: {computed.value}"
+            return FunctionVerdict(made.name, verdict, computed.line, detail)
+    detail = "each integer was proved to fit 64 bits, and not all of them together"
+    return FunctionVerdict(made.name, "unknown", None, detail)
 
 
 def divisors_are_positive(expression: z3.ExprRef) -> list[z3.BoolRef]:

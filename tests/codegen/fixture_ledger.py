@@ -33,6 +33,7 @@ def fixture_ledger() -> dict[str, Any]:
         for invariant in INVARIANTS
     ]
     obligations.append(row("every_division_is_defined", "definedness", divided))
+    obligations += [row(f"{name}/does_not_overflow", "overflow", [name]) for name in names]
     return {
         "schema": 1,
         "spec_hash": spec_hash(),
