@@ -2,9 +2,9 @@
 """How large the parameters may be where the formulas are computed in 64-bit integers.
 
 Python's integers grow, those of an array wrap around. Under these bounds, beside the legal
-ranges, no integer that a formula computes leaves the 64 bits, which is proved. None of them can be
-doubled while the others stay: `tp_rank * total_num_kv_heads`, `consumer_tp_rank *
-producer_tp_size` and `region_bytes * head_count` are the products that fill the 64 bits first.
+ranges, no integer that a formula computes leaves the 64 bits, which is proved. None of the three
+exponents can be raised while the others stay: `consumer_tp_rank * producer_tp_size` limits the
+group sizes, and `region_bytes * head_count` the heads and the bytes.
 """
 
 from __future__ import annotations
