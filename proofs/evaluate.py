@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a formula of the specification in plain Python, with Python's own `//` and `%`.
+"""Run formulas and statements of the specification in plain Python, with its own `//` and `%`.
 
 This neither uses the solver nor the printer of the code generator, so a counterexample replayed
 with it rests on neither.
@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 
 import z3
 
-from kvreshard.spec.formula import FORMULAS, Formula
+from kvreshard.spec.formula import FORMULAS, Formula, Truth
 
 Value = int | bool
 _Step = Callable[[Mapping[str, int]], Value]
@@ -42,6 +42,8 @@ _OPERATORS: dict[int, Callable[..., Value]] = {
     z3.Z3_OP_NOT: operator.not_,
     z3.Z3_OP_AND: _all,
     z3.Z3_OP_OR: _any,
+    z3.Z3_OP_IMPLIES: lambda given, then: not given or then,
+    z3.Z3_OP_DISTINCT: lambda *values: len(set(values)) == len(values),
     z3.Z3_OP_TRUE: lambda: True,
     z3.Z3_OP_FALSE: lambda: False,
 }
@@ -52,7 +54,7 @@ def executable(formula: Formula) -> Callable[..., Value]:
 
     The formula is looked up by its name, as those that it applies are.
     """
-    step = _compile(FORMULAS[formula.name].body)
+    step = _compile(FORMULAS[formula.name].body, range(0))
     names = formula.parameter_names
 
     def run(*arguments: int) -> Value:
@@ -61,12 +63,28 @@ def executable(formula: Formula) -> Callable[..., Value]:
     return run
 
 
-def _compile(expression: z3.ExprRef) -> _Step:
+def executable_truth(statement: Truth, ranks: range) -> Callable[[Mapping[str, int]], bool]:
+    """Return a Python function from the values of a statement's constants to whether it holds.
+
+    Every operand of `and`, `or` and an implication is computed, so a division by 0 raises
+    ZeroDivisionError wherever it stands, but for the branch of a conditional not taken.
+
+    Args:
+        statement: may say that some integer exists.
+        ranks: where that integer is looked for.
+    """
+    step = _compile(statement, ranks)
+    return lambda values: bool(step(values))
+
+
+def _compile(expression: z3.ExprRef, ranks: range) -> _Step:
+    if z3.is_quantifier(expression):
+        return _search(expression, ranks)
     if z3.is_int_value(expression):
         constant = expression.as_long()
         return lambda _: constant
     name = expression.decl().name()
-    steps = [_compile(child) for child in expression.children()]
+    steps = [_compile(child, ranks) for child in expression.children()]
     if name in FORMULAS:
         callee = executable(FORMULAS[name])
         return lambda values: callee(*[step(values) for step in steps])
@@ -79,3 +97,17 @@ def _compile(expression: z3.ExprRef) -> _Step:
     if apply is None:
         raise ValueError(f"{name} has no meaning in Python here: {expression}")
     return lambda values: apply(*[step(values) for step in steps])
+
+
+def _search(expression: z3.QuantifierRef, ranks: range) -> _Step:
+    if not expression.is_exists() or expression.num_vars() != 1:
+        raise ValueError(f"not the existence of one integer: {expression}")
+    # A name of its own: a constant of the statement may have the variable's.
+    name = f"{expression.var_name(0)}!{expression.get_id()}"
+    body = _compile(z3.substitute_vars(expression.body(), z3.Int(name)), ranks)
+
+    def search(values: Mapping[str, int]) -> bool:
+        found = [body({**values, name: rank}) for rank in ranks]
+        return any(found)
+
+    return search
