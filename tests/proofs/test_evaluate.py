@@ -9,10 +9,10 @@ import z3
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvreshard.proofs.evaluate import executable
+from kvreshard.proofs.evaluate import executable, executable_truth
 from kvreshard.spec.canonical import spec_formulas
 from kvreshard.spec.formula import FORMULAS, Formula, unfold
-from kvreshard.spec.ownership import first_head, owner, replica_ordinal
+from kvreshard.spec.ownership import first_head, head_count, owner, replica_ordinal
 from kvreshard.spec.parameters import PARAMETERS
 from kvreshard.spec.planner import region_lengths_match, sends
 
@@ -128,3 +128,50 @@ def test_what_has_no_meaning_in_python_is_refused(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(FORMULAS, "halved", made)
     with pytest.raises(ValueError, match="has no meaning in Python here"):
         executable(made)
+
+
+A, B = z3.Ints("a b")
+
+
+@pytest.mark.parametrize(
+    ("statement", "holds_for", "fails_for"),
+    [
+        (z3.Implies(A > 1, B > 1), {"a": 1, "b": 0}, {"a": 2, "b": 1}),
+        (A != B, {"a": 1, "b": 0}, {"a": 2, "b": 2}),
+        (z3.Exists([A], z3.And(0 <= A, A < B, A * A == B)), {"b": 4}, {"b": 5}),
+        (z3.Not(z3.Exists([A], A * 2 == B)), {"b": 3}, {"b": 8}),
+        (head_count(A, B) == 2, {"a": 4, "b": 2}, {"a": 4, "b": 8}),
+    ],
+    ids=str,
+)
+def test_a_statement_is_run_for_values_of_its_constants(
+    statement: z3.BoolRef, holds_for: dict[str, int], fails_for: dict[str, int]
+) -> None:
+    run = executable_truth(statement, range(5))
+    assert run(holds_for) is True
+    assert run(fails_for) is False
+
+
+def test_an_integer_exists_only_where_it_is_looked_for() -> None:
+    exists = z3.Exists([A], A * A == B)
+    assert executable_truth(exists, range(3))({"b": 4}) is True
+    assert executable_truth(exists, range(2))({"b": 4}) is False
+
+
+def test_a_bound_variable_is_not_the_constant_of_its_name() -> None:
+    statement = z3.And(A == 7, z3.Exists([A], A == B))
+    assert executable_truth(statement, range(5))({"a": 7, "b": 3}) is True
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [z3.And(A == 1, B // A == 1), z3.Or(A == 0, B % A == 1), z3.Implies(A > 0, B // A > 0)],
+)
+def test_every_operand_of_a_connective_is_computed(statement: z3.BoolRef) -> None:
+    with pytest.raises(ZeroDivisionError):
+        executable_truth(statement, range(0))({"a": 0, "b": 1})
+
+
+def test_a_quantifier_over_all_integers_is_refused() -> None:
+    with pytest.raises(ValueError, match="not the existence of one integer"):
+        executable_truth(z3.ForAll([A], A >= 0), range(5))
