@@ -133,9 +133,7 @@ def _tell(console: Console, matrix: dict[str, Any]) -> None:
 
 def _formulas(matrix: dict[str, Any]) -> Table:
     columns = ("sites", "mutants", *matrices.OUTCOMES)
-    table = Table("formula", box=None, pad_edge=False)
-    for name in columns:
-        table.add_column(name, justify="right")
+    table = _table("formula", columns)
     for name, counts in matrix["formulas"].items():
         if counts["mutants"]:
             table.add_row(name, *[str(counts[column]) for column in columns])
@@ -143,11 +141,16 @@ def _formulas(matrix: dict[str, Any]) -> Table:
 
 
 def _invariants(matrix: dict[str, Any]) -> Table:
-    columns = ("asked", "killed", "killed_alone", "undecided")
-    table = Table(box=None, pad_edge=False)
-    table.add_column("invariant", no_wrap=True)
-    for name in columns:
-        table.add_column(name.replace("_", " "), justify="right")
+    table = _table("invariant", ("asked", "killed", "alone", "undecided"))
     for name, counts in matrix["invariants"].items():
-        table.add_row(name, *[str(counts[column]) for column in columns])
+        numbers = (counts[key] for key in ("asked", "killed", "killed_alone", "undecided"))
+        table.add_row(name, *map(str, numbers))
+    return table
+
+
+def _table(name: str, columns: Sequence[str]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column(name, overflow="fold")
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True)
     return table

@@ -158,7 +158,7 @@ def _none_alone(matrix: dict[str, Any]) -> Iterator[str]:
         yield f"> {INVARIANTS[name].sentence}"
         yield ""
         shares = [f"`{other}` {number}" for other, number in counts["together_with"].items()]
-        yield f"Of its {counts['killed']} kills, others make: {', '.join(shares)}."
+        yield f"Others share its {counts['killed']} kills: {', '.join(shares)}."
         yield ""
 
 
