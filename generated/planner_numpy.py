@@ -2,7 +2,7 @@
 # DO NOT EDIT. Written by `make generate` from the formulas in spec/.
 #
 # spec:   sha256 8eab0c61ae6d1e7a19f98818e4ee5e10bfd73aa1413890c86e286f60c40dfffb
-# ledger: sha256 4e6d37f1ab542ee5693eaf56f0fa8bbd28a17456519e6c90cc6280b4d1317728
+# ledger: sha256 a88621788a4b89919560c26a2f36d7ce8fc1a73f9dc38820aaf693a56a657d64
 # solver: z3 5.4.1
 #
 # A copy of this file can be checked with `kvreshard verify-vendored FILE`.

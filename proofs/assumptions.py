@@ -229,8 +229,28 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
     Assumption(
         name="python_computes_as_documented",
         statement="CPython's integers are unbounded and its operators compute what they should.",
-        mitigation="The emitted code uses integers only: no floats and no fixed-width numbers.",
+        mitigation=(
+            "`planner.py` uses integers only: no floats and no fixed-width numbers. For "
+            "`planner_numpy.py` see the next entry."
+        ),
         remains="The interpreter and the machine below it.",
+    ),
+    Assumption(
+        name="numpy_computes_as_documented",
+        statement=(
+            "numpy's operators and functions on int64 arrays give, element by element, what "
+            "integers give where the result fits 64 bits, and // and % floor where the divisor is "
+            "at least one."
+        ),
+        mitigation=(
+            "That every result fits is proved, within bounds that the interface checks before it "
+            "converts. The module is run against the one over Python's integers for every legal "
+            "pair of groups up to 24, and at the bounds."
+        ),
+        remains=(
+            "numpy and the machine below it. A caller of the formula functions, rather than the "
+            "interface, has to keep the bounds."
+        ),
     ),
     # What moves the bytes.
     Assumption(

@@ -323,6 +323,25 @@ def a_set_and_an_ordinal_make_a_rank(
             replica_ordinal(H, T, rank) == ordinal,
             first_head(H, T, rank) == set_index * head_count(H, T),
         ],
+        proof=Proof(
+            uses=(
+                split_group(H, T, z3.IntVal(0)),
+                replicated_group(H, T, z3.IntVal(0)),
+                a_divisor_is_at_most_the_number(H, T),
+                a_divisor_is_at_most_the_number(T, H),
+                multiplication_keeps_order(z3.IntVal(0), set_index, rho),
+                multiplication_keeps_order(set_index + 1, H, rho),
+                division_forgets_a_multiple(set_index, rho, ordinal),
+                a_factor_can_be_split(H, H // T, T, set_index),
+                a_positive_factor_cancels(set_index, T, H // T),
+                division_forgets_a_multiple(set_index * (H // T), T, z3.IntVal(0)),
+                a_factor_can_be_split(T, T // H, H, set_index),
+                multiplication_keeps_order(z3.IntVal(0), ordinal, H),
+                multiplication_keeps_order(ordinal + 1, T // H, H),
+                a_bracketed_quotient_is_the_quotient(rank * H, T, set_index),
+            ),
+            closed=frozenset({"head_count", "replica_count"}),
+        ),
     )
 
 

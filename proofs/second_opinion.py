@@ -36,7 +36,7 @@ SCHEMA = 1
 AS_PROVED_RLIMIT = 3_000_000
 UNCUT_RLIMIT = 1_000_000
 # z3's units.
-Z3_UNCUT_RLIMIT = 5_000_000
+Z3_UNCUT_RLIMIT = 1_000_000
 
 Progress = Callable[[str, int, int], None]
 

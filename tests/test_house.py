@@ -247,6 +247,7 @@ TRUSTED = (
     "the_lifter_is_right",
     "the_shell_is_tested_not_proved",
     "python_computes_as_documented",
+    "numpy_computes_as_documented",
     "the_engine_writes_where_it_is_told",
     "blocks_hold_still",
 )

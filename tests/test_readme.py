@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
+
+from kvreshard.cli import main
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 LEDGER = README.parent / "proofs" / "ledger.json"
@@ -72,6 +75,23 @@ def test_the_funnel_shown_is_that_of_the_ledger() -> None:
         "distinct statements": summary["distinct_statements"],
         "orphans": 0,
     }
+
+
+def test_what_the_second_solver_said_is_shown_as_the_ledger_has_it() -> None:
+    shown = re.findall(r"^  (as proved|bounded) +(\d.*)$", README.read_text("utf-8"), re.M)
+    counted = json.loads(LEDGER.read_text("utf-8"))["summary"]["second_solver"]
+    assert shown == [
+        (group.replace("_", " "), ", ".join(f"{count} {result}" for result, count in said.items()))
+        for group, said in counted.items()
+    ]
+
+
+def test_the_refutation_shown_is_what_the_command_prints() -> None:
+    block = re.search(r"^\$ kvreshard (refute .*)\n((?:.*\n)*?)```$", README.read_text("utf-8"), re.M)
+    assert block
+    printed = CliRunner().invoke(main, block[1].split()).output
+    for part in block[2].split("...\n"):
+        assert part in printed
 
 
 def test_the_table_shown_counts_the_rows_of_the_ledger() -> None:
