@@ -188,8 +188,9 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
         ),
         mitigation=(
             "An instance of a lemma is an implication made by substitution, so it needs no side "
-            "condition. The bounded statements use no lemma, and enumeration uses neither. A "
-            "changed formula has to be refuted by a named invariant, which the tests try."
+            "condition. The bounded statements use no lemma, and enumeration uses neither. Every "
+            "operator of every formula is changed in turn, and a named statement has to be refuted "
+            "by a model that plain Python replays: docs/mutation.md has the matrix."
         ),
         remains="A fault in this code that makes a false statement pass by all three roads.",
     ),

@@ -7,11 +7,14 @@ fails while the document is stale. Standard library only.
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
 from kvreshard.proofs import second_record
 from kvreshard.proofs.assumptions import ASSUMPTIONS
+
+CORES_PATH = Path(__file__).parent / "needed_hypotheses.json"
 
 
 def with_sections(text: str) -> str:
@@ -62,25 +65,39 @@ def _second_solver() -> str:
     restated = sum(row["form"] == "quotients as witnesses" for row in record["statements"])
     lines += [
         "",
-        f"{restated} of the confirmed ones needed quotients as witnesses. Uncut, with neither lemma "
-        "nor witness and for all sizes, "
+        f"{restated} of the confirmed ones needed quotients as witnesses.",
+        "",
+        "Uncut, with neither lemma nor witness and for all sizes, "
         + " and ".join(_alone(record, name) for name in ("z3", "cvc5"))
         + ".",
         "",
     ]
     for group, label in _GROUPS.items():
         names = second_record.undecided(record, group)
-        lines += [f"{label}, undecided: {'' if names else 'none.'}", ""]
+        lines += [f"{label}, undecided:{'' if names else ' none.'}", ""]
         lines += [f"- `{name}`" for name in names] + ([""] if names else [])
     return "\n".join(lines)
 
 
 def _alone(record: second_record.Record, solver: str) -> str:
     settled, total = second_record.settled_alone(record, solver)
-    return f"{solver} settles {settled} of {total}"
+    limit = record["uncut"]["rlimit"][solver]
+    return f"{solver} settles {settled} of {total} within {limit:,} of its resource units"
 
 
-_SECTIONS = {"the second solver": _second_solver, "the trusted list": _assumptions}
+def _hypotheses() -> str:
+    rows = json.loads(CORES_PATH.read_text(encoding="utf-8"))["hypotheses"]
+    unneeded = [row for row in rows if not row["needed_by"]]
+    lines = [f"{len(rows)} hypotheses have a name. Needed by no proof:", ""]
+    lines += [f"- `{row['name']}`, stated by {row['stated_by']}" for row in unneeded]
+    return "\n".join(lines if unneeded else [f"{lines[0]} none."]) + "\n"
+
+
+_SECTIONS = {
+    "the second solver": _second_solver,
+    "the hypotheses": _hypotheses,
+    "the trusted list": _assumptions,
+}
 
 
 def main(arguments: list[str]) -> int:
