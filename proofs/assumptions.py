@@ -169,14 +169,14 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
         name="the_solver_is_right",
         statement="Where z3 answers unsat, there is no counterexample.",
         mitigation=(
-            "Default options, a pinned version, three seeds for what is proved in one query. cvc5 is "
-            "asked the same and confirms what the section on the second solver counts. The emitted "
-            "code is also run on every legal input up to a bound, and judged with sets of heads, "
-            "without a solver."
+            "Default options, a pinned version, three seeds for what is proved in one query. cvc5 "
+            "is asked the same, and confirms what the section on the second solver counts. The "
+            "emitted code is also run on every legal input up to a bound, and judged with sets of "
+            "heads, without a solver."
         ),
         remains=(
             "Neither solver returns a proof that a small checker has replayed. What cvc5 leaves "
-            "undecided rests on z3 alone, and so does that the hypotheses of a statement can be met."
+            "undecided rests on z3 alone, and so does it that hypotheses can be met."
         ),
     ),
     Assumption(

@@ -30,9 +30,7 @@ SCHEMA = 1
 LEDGER_PATH = Path(__file__).parent / "ledger.json"
 
 
-def build(
-    verdicts: Sequence[Verdict], opinions: Mapping[str, str] | None = None
-) -> dict[str, Any]:
+def build(verdicts: Sequence[Verdict], opinions: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return the ledger of a run.
 
     Args:

@@ -71,9 +71,7 @@ def ask_everything(
         "schema": SCHEMA,
         "solver": {"name": "cvc5", "version": cvc5_version()},
         "rlimit": {"as_proved": AS_PROVED_RLIMIT, "bounded": UNCUT_RLIMIT},
-        "statements": ask_statements(
-            obligations, jobs=jobs, cache=cache, progress=progress
-        ),
+        "statements": ask_statements(obligations, jobs=jobs, cache=cache, progress=progress),
         "uncut": {
             "rlimit": {"cvc5": UNCUT_RLIMIT, "z3": Z3_UNCUT_RLIMIT},
             "z3": solver_version(),

@@ -53,11 +53,8 @@ _GROUPS = {
 def _second_solver() -> str:
     record = second_record.load()
     solver = record["solver"]
-    lines = [
-        f"| distinct statements, asked of {solver['name']} {solver['version']} "
-        "| confirmed | undecided | contradicted |",
-        "|---|---|---|---|",
-    ]
+    asked = f"distinct statements, asked of {solver['name']} {solver['version']}"
+    lines = [f"| {asked} | confirmed | undecided | contradicted |", "|---|---|---|---|"]
     for group, label in _GROUPS.items():
         results = second_record.counts(record, group)
         cells = (results[result] for result in ("confirmed", "undecided", "contradicted"))

@@ -125,8 +125,7 @@ def test_proving_needs_no_torch() -> None:
     modules = [
         "kvreshard." + ".".join(path.relative_to(ROOT).with_suffix("").parts)
         for path in python_files("spec", "proofs", "codegen")
-        if path.name not in {"__init__.py", "__main__.py"}
-        and "templates" not in path.parts
+        if path.name not in {"__init__.py", "__main__.py"} and "templates" not in path.parts
     ]
     program = (
         "import importlib, sys\n"
@@ -227,8 +226,8 @@ def test_soundness_lists_the_assumptions_as_they_are() -> None:
     assert text == soundness.with_sections(text), "SOUNDNESS.md is stale: run `make soundness`"
 
 
-# The trusted list, by name. Its text is free to be improved; that an entry comes or goes is a change
-# of what the project claims, so it is written down a second time, here.
+# The trusted list, by name. Its text is free to be improved; that an entry comes or goes changes
+# what the project claims, so it is written down a second time, here.
 TRUSTED = (
     "rank_is_in_range",
     "total_num_kv_heads_is_the_models",

@@ -87,7 +87,8 @@ def test_what_the_second_solver_said_is_shown_as_the_ledger_has_it() -> None:
 
 
 def test_the_refutation_shown_is_what_the_command_prints() -> None:
-    block = re.search(r"^\$ kvreshard (refute .*)\n((?:.*\n)*?)```$", README.read_text("utf-8"), re.M)
+    shown = re.compile(r"^\$ kvreshard (refute .*)\n((?:.*\n)*?)```$", re.MULTILINE)
+    block = shown.search(README.read_text("utf-8"))
     assert block
     printed = CliRunner().invoke(main, block[1].split()).output
     for part in block[2].split("...\n"):

@@ -197,14 +197,15 @@ def _elsewhere(matrix: dict[str, Any]) -> Iterator[str]:
         ("obligation", "mutants of", "kills"),
         [(f"`{name}`", f"`{made}`", count) for (name, made), count in sorted(counts.items())],
     )
-    spoken_of = [one["name"] for one in rows if one["cells"]]
+    spoken_of = [one for one in rows if one["cells"]]
     yield ""
     yield (
-        f"Of these, {len(spoken_of)} are of a formula that an invariant does speak of; on the "
-        "range it holds for each of them:"
+        f"Of these, {len(spoken_of)} are of a formula that invariants do speak of, and on the "
+        "range these hold: the mutant plans rightly, but applies a formula to arguments outside "
+        "its legal ranges, or it excludes cases."
     )
     yield ""
-    yield from (f"- `{name}`" for name in spoken_of)
+    yield from (f"- `{one['name']}`: `{killed_elsewhere(one)}`" for one in spoken_of)
 
 
 def _no_fault(matrix: dict[str, Any]) -> Iterator[str]:

@@ -44,7 +44,8 @@ def ruled_out_scenario(mutant: Mutant) -> tuple[str, Model] | None:
 
 def _lost_witness(item: Obligation, mutant: Mutant) -> Model:
     conditions = _conditions(item)
-    sizes = [constant for constant in constants_of(z3.And(*conditions)) if "size" in str(constant)]
+    names = sorted(str(constant) for constant in constants_of(z3.And(*conditions)))
+    sizes = [z3.Int(name) for name in names if "size" in name]
     found, model = _solve([*conditions, *[size <= LARGEST for size in sizes]])
     if found != z3.sat or not _holds(conditions, model):
         raise DoesNotReplayError(f"{item.name} has no witness with sizes up to {LARGEST}: {model}")
