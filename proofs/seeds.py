@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.progress import Progress
-from rich.table import Table
 
 from kvreshard.proofs.cache import Cache, default_directory
 from kvreshard.proofs.obligations import obligations
@@ -96,19 +95,12 @@ def _spread(name: str, questions: list[Question], answers: dict[Question, Answer
 
 
 def _tell(console: Console, spreads: Sequence[Spread], seeds: int) -> None:
-    table = Table(box=None, pad_edge=False, title=f"the {SHOWN} dearest, in resource units")
-    table.add_column("statement", overflow="fold")
-    for column in ("least", "median", "most", "most/least"):
-        table.add_column(column, justify="right")
+    console.print(f"the {SHOWN} dearest, in resource units", style="bold")
+    console.print(f"{'least':>12}{'median':>12}{'most':>12}{'most/least':>12}  statement")
     for spread in sorted(spreads, key=lambda one: -max(one.rlimits))[:SHOWN]:
-        table.add_row(
-            spread.name,
-            f"{min(spread.rlimits):,}",
-            f"{int(statistics.median(spread.rlimits)):,}",
-            f"{max(spread.rlimits):,}",
-            f"{spread.ratio:.1f}",
-        )
-    console.print(table)
+        least, most = min(spread.rlimits), max(spread.rlimits)
+        middle = int(statistics.median(spread.rlimits))
+        console.print(f"{least:12,}{middle:12,}{most:12,}{spread.ratio:12.1f}  {spread.name}")
     most = max((max(spread.rlimits) for spread in spreads), default=0)
     flakes = [spread for spread in spreads if spread.flakes]
     console.print(
