@@ -20,6 +20,7 @@ from kvreshard.proofs.mutation.examine import Examined, examine
 from kvreshard.proofs.mutation.independence import Standing, standing
 from kvreshard.proofs.mutation.mutants import Generation, generate
 from kvreshard.proofs.mutation.refute import NOTHING_KEPT
+from kvreshard.proofs.mutation.statements import claims_about
 from kvreshard.proofs.mutation.survivors import explain
 from kvreshard.spec.invariants import INVARIANTS
 
@@ -101,6 +102,8 @@ def _judged(
             for mutant, future in zip(generation.mutants, examined, strict=True):
                 bar.update(task, advance=1, description=mutant.name)
                 seen = future.result()
+                if set(seen.cells) != {claim.column for claim in claims_about(mutant.formula)}:
+                    raise RuntimeError(f"{mutant.name} was not judged by all that speaks of it")
                 explanation = None if seen.killed else explain(mutant, jobs=jobs, cache=cache)
                 rows.append(matrices.row(mutant, seen, explanation))
             return rows, [future.result() for future in stands]

@@ -83,8 +83,9 @@ def _summary(matrix: dict[str, Any]) -> Iterator[str]:
     yield (
         f"{summary['confirmed_by_enumeration']} of the {summary['killed_by_an_invariant']} that an "
         "invariant kills also go wrong where `proofs/judge.py` enumerates the plans of the same "
-        "sizes, without the solver. The others break what no plan shows under the elections that "
-        "there are, or what the invariants themselves are stated with. "
+        "sizes, or the bytes of a small block, without the solver. The others break what no plan "
+        "of these sizes shows under the elections that there are, or what the invariants "
+        "themselves are stated with. "
         f"Cells that the solver left undecided: {summary['undecided_cells']}."
     )
     yield ""

@@ -4,10 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
-from kvreshard.proofs.counterexample import smallest_counterexamples, specified
-from kvreshard.proofs.judge import judge
+from kvreshard.proofs.counterexample import (
+    smallest_counterexamples,
+    specified,
+    specified_layout,
+)
+from kvreshard.proofs.judge import judge, judge_layout
 from kvreshard.proofs.mutation.refute import NOTHING_KEPT, refute
 from kvreshard.proofs.mutation.scenarios import ruled_out_scenario
 from kvreshard.proofs.mutation.statements import (
@@ -19,10 +24,15 @@ from kvreshard.proofs.mutation.statements import (
 from kvreshard.spec.election import POLICIES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
+    from kvreshard.proofs.judge import Violation
     from kvreshard.proofs.mutation.answers import Answers, Model
     from kvreshard.proofs.mutation.mutants import Mutant
+
+
+_COVERED = "every_consumer_head_is_covered_exactly_once"
+_CONTENT = "every_written_byte_holds_the_same_head_token_and_position"
 
 
 @dataclass(frozen=True)
@@ -113,16 +123,24 @@ def _first_refuted(statements: Iterable[Statement], answers: Answers) -> Cell:
 
 
 def _enumerated(cells: Iterable[Cell]) -> tuple[str, ...]:
-    """Return what plain enumeration finds broken for the sizes of the models."""
+    """Return what plain enumeration finds broken for the sizes of the models.
+
+    A planner that raises sends nothing, a layout that raises places nothing.
+    """
     names = ("total_num_kv_heads", "producer_tp_size", "consumer_tp_size")
     models = [cell.model for cell in cells if cell.model is not None]
     triples = {tuple(model.get(name, 1) for name in names) for model in models}
-    found: set[str] = set()
+    found = _found(lambda: judge_layout(specified_layout()), _CONTENT)
     for H, P, D in sorted(triples):
         for policy in POLICIES:
             if not policy.needs_divisible_pair or P % D == 0 or D % P == 0:
-                try:
-                    found |= {one.invariant for one in judge(specified(policy), H, P, D)}
-                except (ArithmeticError, ValueError, IndexError):
-                    found.add("every_consumer_head_is_covered_exactly_once")
+                subject = specified(policy)
+                found |= _found(partial(judge, subject, H, P, D), _COVERED)
     return tuple(sorted(found))
+
+
+def _found(judged: Callable[[], Iterable[Violation]], where_it_raises: str) -> set[str]:
+    try:
+        return {violation.invariant for violation in judged()}
+    except (ArithmeticError, ValueError, IndexError):
+        return {where_it_raises}

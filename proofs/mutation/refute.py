@@ -131,13 +131,14 @@ def _divisors_are_positive(expressions: Iterable[z3.ExprRef]) -> list[Truth]:
     Both operands of a maximum or a minimum are computed in its condition.
     """
     found: dict[tuple[int, ...], Truth] = {}
-    seen: set[tuple[int, int]] = set()
+    # Nodes are kept with their numbers: z3 gives the number of a dead node to a new one.
+    seen: dict[tuple[int, int], tuple[z3.ExprRef, Truth]] = {}
     pending = [(expression, z3.BoolVal(True)) for expression in expressions]
     while pending:
         node, path = pending.pop()
         if (node.get_id(), path.get_id()) in seen:
             continue
-        seen.add((node.get_id(), path.get_id()))
+        seen[node.get_id(), path.get_id()] = (node, path)
         if z3.is_app_of(node, z3.Z3_OP_IDIV) or z3.is_app_of(node, z3.Z3_OP_MOD):
             divisor = node.arg(1)
             positive = divisor >= 1 if z3.is_true(path) else z3.Implies(path, divisor >= 1)

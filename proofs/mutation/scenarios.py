@@ -8,6 +8,8 @@ the right specification is no longer one.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from itertools import product
 from typing import TYPE_CHECKING
 
 import z3
@@ -18,25 +20,33 @@ from kvreshard.proofs.obligations import Obligation, obligations
 from kvreshard.proofs.question import RLIMIT, smt2
 from kvreshard.proofs.rewrite import constants_of
 from kvreshard.spec.formula import Truth, unfold
+from kvreshard.spec.invariants import q
+from kvreshard.spec.parameters import D, H, P, d, e, p
 
 if TYPE_CHECKING:
     from kvreshard.proofs.mutation.answers import Model
     from kvreshard.proofs.mutation.mutants import Mutant
 
+Run = Callable[[Mapping[str, int]], bool]
+
 # The scenarios speak of groups of eight.
 LARGEST = 8
+
+# Where a witness is looked for: the sizes, then the ranks and the ordinal below a size.
+_SIZES = tuple(str(size) for size in (H, P, D))
+_BELOW = {str(p): str(P), str(q): str(P), str(d): str(D), str(e): str(P)}
 
 
 def ruled_out_scenario(mutant: Mutant) -> tuple[str, Model] | None:
     """Return the name of a scenario that the mutant makes impossible, and a right witness of it.
 
     Raises:
-        DoesNotReplayError: plain Python takes the solver's witness otherwise.
+        DoesNotReplayError: plain Python finds no witness, or the mutant keeps it.
     """
     for item in obligations():
         if item.kind == "scenario" and mutant.formula in item.formulas():
             with mutant.applied():
-                impossible = _solve(_conditions(item))[0] == z3.unsat
+                impossible = _is_impossible(_conditions(item))
             if impossible:
                 return item.name, _lost_witness(item, mutant)
     return None
@@ -44,39 +54,50 @@ def ruled_out_scenario(mutant: Mutant) -> tuple[str, Model] | None:
 
 def _lost_witness(item: Obligation, mutant: Mutant) -> Model:
     conditions = _conditions(item)
-    names = sorted(str(constant) for constant in constants_of(z3.And(*conditions)))
-    sizes = [z3.Int(name) for name in names if "size" in name]
-    found, model = _solve([*conditions, *[size <= LARGEST for size in sizes]])
-    if found != z3.sat or not _holds(conditions, model):
-        raise DoesNotReplayError(f"{item.name} has no witness with sizes up to {LARGEST}: {model}")
+    model = _smallest_witness(conditions)
+    if model is None:
+        raise DoesNotReplayError(f"{item.name} has no witness with sizes up to {LARGEST}")
     with mutant.applied():
-        if _holds(conditions, model):
+        if _holds(_executables(conditions), model):
             raise DoesNotReplayError(f"{item.name}: {mutant.name} keeps the witness {model}")
     return model
+
+
+def _smallest_witness(conditions: list[Truth]) -> Model | None:
+    """Return the first values that satisfy the conditions, found by trying all in order."""
+    runs = _executables(conditions)
+    constants = {str(one) for condition in conditions for one in constants_of(condition)}
+    below = sorted(constants - set(_SIZES))
+    for sizes in product(range(1, LARGEST + 1), repeat=len(_SIZES)):
+        given = dict(zip(_SIZES, sizes, strict=True))
+        for ranks in product(*[range(given[_BELOW[name]]) for name in below]):
+            model = {**given, **dict(zip(below, ranks, strict=True))}
+            if _holds(runs, model):
+                return model
+    return None
 
 
 def _conditions(item: Obligation) -> list[Truth]:
     return [*(hypothesis.condition for hypothesis in item.hypotheses), item.goal]
 
 
-def _holds(conditions: list[Truth], model: Model) -> bool:
+def _holds(runs: list[Run], model: Model) -> bool:
     """Whether the conditions hold in plain Python; a division by 0 is no witness."""
     try:
-        return all(executable_truth(condition, range(0))(model) for condition in conditions)
+        return all(run(model) for run in runs)
     except ZeroDivisionError:
         return False
 
 
-def _solve(conditions: list[Truth]) -> tuple[z3.CheckSatResult, Model]:
-    opened = [unfold(condition) for condition in conditions]
-    names = sorted(str(constant) for constant in constants_of(z3.And(*opened)))
+def _executables(conditions: list[Truth]) -> list[Run]:
+    return [executable_truth(condition, range(0)) for condition in conditions]
+
+
+def _is_impossible(conditions: list[Truth]) -> bool:
+    """Whether the solver finds the conditions contradictory, for all sizes."""
     context = z3.Context()
     solver = z3.Solver(ctx=context)
     solver.set("rlimit", RLIMIT)
-    solver.add(*z3.parse_smt2_string(smt2(opened), ctx=context))
-    result = solver.check()
-    if result != z3.sat:
-        return result, {}
-    model = solver.model()
-    values = {name: model.eval(z3.Int(name, context), model_completion=True) for name in names}
-    return result, {name: int(value.as_long()) for name, value in values.items()}
+    text = smt2([unfold(condition) for condition in conditions])
+    solver.add(*z3.parse_smt2_string(text, ctx=context))
+    return bool(solver.check() == z3.unsat)

@@ -106,7 +106,7 @@ def _common(formula: str) -> tuple[Hypothesis, ...]:
     """
     about = [
         item
-        for item in _speaking(formula, obligations())
+        for item in speaking(formula, obligations())
         if not (item.kind == "definedness" and item.about is FORMULAS[formula])
     ]
     if not about:
@@ -177,18 +177,19 @@ def _differ_on_the_range(item: Obligation) -> bool:
 def _right_by_every_obligation(mutant: Mutant, jobs: int, cache: Cache) -> Explanation:
     hints = HINTS.get(mutant.name, {})
     with mutant.applied():
-        speaking = [_with_hint(item, hints) for item in _speaking(mutant.formula, obligations())]
-        chosen = {item.name: item for item in [*_lemmas_of(speaking), *speaking]}
+        about = [_with_hint(item, hints) for item in speaking(mutant.formula, obligations())]
+        chosen = {item.name: item for item in [*_lemmas_of(about), *about]}
         verdicts = prove(list(chosen.values()), jobs=jobs, cache=cache)
     failed = tuple(verdict.obligation.name for verdict in verdicts if not verdict.holds)
-    if failed or not speaking:
+    if failed or not about:
         reason = "neither equal to the formula nor right by every obligation, as far as is proved"
         return Explanation("survivor", reason, open=failed)
-    reason = f"each of the {len(speaking)} obligations that speak of {mutant.formula} holds"
-    return Explanation("right", reason, _closure(speaking), len(verdicts))
+    reason = f"each of the {len(about)} obligations that speak of {mutant.formula} holds"
+    return Explanation("right", reason, _closure(about), len(verdicts))
 
 
-def _speaking(formula: str, items: Iterable[Obligation]) -> list[Obligation]:
+def speaking(formula: str, items: Iterable[Obligation]) -> list[Obligation]:
+    """Return the obligations about a formula that a right planner has to meet."""
     return [
         item
         for item in items

@@ -14,6 +14,8 @@ from kvreshard.proofs.mutation.mutants import Generation, generate
 from kvreshard.proofs.mutation.refute import RLIMIT, refute
 from kvreshard.proofs.mutation.scenarios import ruled_out_scenario
 from kvreshard.proofs.mutation.statements import RANGES, claims_about, other_statements_about
+from kvreshard.proofs.mutation.survivors import speaking
+from kvreshard.proofs.obligations import obligations
 from kvreshard.proofs.solve import solver_version
 from kvreshard.spec.canonical import spec_formulas, spec_hash
 from kvreshard.spec.invariants import INVARIANTS
@@ -79,6 +81,21 @@ def test_no_mutant_is_left_without_an_explanation() -> None:
             assert row["outcome"] in {"equivalent", "right"}
             assert row["obligations_proved"] >= 1
             assert row["obligations_open"] == row["enumeration_finds_broken"] == []
+
+
+def test_every_mutant_is_judged_by_every_invariant_that_speaks_of_its_formula() -> None:
+    columns = {name: {claim.column for claim in claims_about(name)} for name in spec_formulas()}
+    assert any(columns.values())
+    for row in rows():
+        assert set(row["cells"]) == columns[row["formula"]], row["name"]
+
+
+def test_a_right_planner_meets_every_obligation_about_its_formula() -> None:
+    for row in rows():
+        if row["outcome"] == "right":
+            count = len(speaking(row["formula"], obligations()))
+            told = f"each of the {count} obligations that speak of {row['formula']} holds"
+            assert row["reason"] == told
 
 
 def test_every_formula_and_every_invariant_kills() -> None:

@@ -267,17 +267,28 @@ def test_a_scenario_that_becomes_impossible_kills(by_name: dict[str, Mutant]) ->
     assert found is not None
     name, witness = found
     assert name == "one_producer_feeds_eight_replicas/split_to_replicated_divisible"
-    sizes = ("total_num_kv_heads", "producer_tp_size", "consumer_tp_size")
-    assert [witness[size] for size in sizes] == [4, 1, 8]
+    assert witness == {
+        "total_num_kv_heads": 4,
+        "producer_tp_size": 1,
+        "consumer_tp_size": 8,
+        "consumer_tp_rank": 7,
+        "elected_ordinal": 0,
+        "producer_tp_rank": 0,
+    }
     assert scenarios.ruled_out_scenario(by_name["holds@4:lt_to_le"]) is None
 
 
 def test_a_lost_witness_that_python_keeps_is_an_error(
     by_name: dict[str, Mutant], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    mutant = by_name["group_is_legal@0:or_without_1"]
     monkeypatch.setattr(scenarios, "_holds", lambda *_: True)
     with pytest.raises(DoesNotReplayError, match="keeps the witness"):
-        scenarios.ruled_out_scenario(by_name["group_is_legal@0:or_without_1"])
+        scenarios.ruled_out_scenario(mutant)
+    monkeypatch.setattr(scenarios, "_holds", lambda *_: False)
+    monkeypatch.setattr(scenarios, "LARGEST", 1)
+    with pytest.raises(DoesNotReplayError, match="has no witness with sizes up to 1"):
+        scenarios.ruled_out_scenario(mutant)
 
 
 def statement(*given: Any, goal: Any) -> Statement:
