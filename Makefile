@@ -51,16 +51,16 @@ demo: $(TEST_DEPS) system-deps ## Move a KV cache between groups of different si
 	$(BIN)/kvreshard demo $(ARGS)
 
 prove-cvc5: $(SECOND_DEPS) ## Put every obligation to cvc5 too, and record what it says
-	$(BIN)/kvreshard confirm $(ARGS)
+	$(BIN)/kvreshard prove-cvc5 $(ARGS)
 	$(BIN)/kvreshard generate
 	$(BIN)/python -m kvreshard.proofs.soundness SOUNDNESS.md
 
 prove-seeds: $(PROVE_DEPS) ## Prove with many solver seeds and report the spread
-	$(BIN)/kvreshard seeds $(ARGS)
+	$(BIN)/kvreshard prove-seeds $(ARGS)
 
 mutate: $(PROVE_DEPS) ## Break every operator of every formula; an invariant has to notice
 	$(BIN)/kvreshard mutate $(ARGS)
-	$(BIN)/kvreshard needs
+	$(BIN)/kvreshard cores
 	$(BIN)/python -m kvreshard.proofs.soundness SOUNDNESS.md
 
 generate: $(PROVE_DEPS) ## Emit generated/ from the proved spec
@@ -103,7 +103,7 @@ $(BIN)/pip:
 	@command -v "$(PYTHON)" >/dev/null \
 		|| { echo "make: no '$(PYTHON)' found; name one with PYTHON=..., 3.10 or newer" >&2; exit 1; }
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
-		|| { echo "make: kvreshard needs Python 3.10 or newer, '$(PYTHON)' is" \
+		|| { echo "make: kvreshard cores Python 3.10 or newer, '$(PYTHON)' is" \
 			"$$("$(PYTHON)" --version 2>&1); name another with PYTHON=..." >&2; exit 1; }
 	@"$(PYTHON)" -m venv $(VENV) \
 		|| { echo "make: '$(PYTHON) -m venv' failed; on Debian and Ubuntu it needs the package" \

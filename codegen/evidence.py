@@ -106,6 +106,11 @@ def _reasons(ledger: Ledger, made: Formula) -> list[str]:
         for row in rows
         if row["result"] not in _HOLDS
     ]
+    reasons += [
+        f"{made.name}: {row['name']} is contradicted by the second solver"
+        for row in rows
+        if row.get("second_solver") == "contradicted"
+    ]
     if not kinds.intersection(_SAYS_SOMETHING):
         reasons.append(f"{made.name}: no invariant, election or lemma speaks of it")
     if divides(made) and "definedness" not in kinds:

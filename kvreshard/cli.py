@@ -12,15 +12,14 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from kvreshard.confirm import confirm
+from kvreshard.cores import cores
 from kvreshard.demo import demo
+from kvreshard.exit_codes import FAILED, HOLDS
 from kvreshard.extras import needs_prove
 from kvreshard.mutate import mutate
-from kvreshard.needs import needs
+from kvreshard.prove_cvc5 import prove_cvc5
+from kvreshard.prove_seeds import prove_seeds
 from kvreshard.refute import refute
-from kvreshard.seeds import seeds
-
-HOLDS, FAILED = 0, 1
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -32,11 +31,11 @@ def main() -> None:
     """
 
 
-for command in (confirm, demo, mutate, needs, refute, seeds):
+for command in (cores, demo, mutate, prove_cvc5, prove_seeds, refute):
     main.add_command(command)
 
 
-@main.command()
+@main.command(short_help="Prove the specification.")
 @click.option("--filter", "wanted", default="", help="Only obligations whose name holds this text.")
 @click.option("--no-cache", is_flag=True, help="Ask the solver everything again.")
 @click.option("--json", "as_json", is_flag=True, help="Print the ledger as JSON, nothing else.")
@@ -67,7 +66,7 @@ def prove(wanted: str, no_cache: bool, as_json: bool, smt2: Path | None, jobs: i
     sys.exit(run.exit_code)
 
 
-@main.command()
+@main.command(short_help="Emit generated/ from the proved specification.")
 def generate() -> None:
     """Emit generated/ from the specification. Refused where the ledger lacks a proof."""
     files = needs_prove("kvreshard.codegen.files")
@@ -80,7 +79,7 @@ def generate() -> None:
         click.echo(f"written: {path.relative_to(files.generated_folder())}")
 
 
-@main.command()
+@main.command(short_help="Check generated/ as it lies.")
 @click.option("--enumerate-to", default=16, show_default=True, type=click.IntRange(1))
 def check(enumerate_to: int) -> None:
     """Check generated/ as it lies: translation, freshness, and every small case by running it."""
@@ -92,7 +91,7 @@ def check(enumerate_to: int) -> None:
     sys.exit(FAILED if complaints else HOLDS)
 
 
-@main.command("verify-vendored")
+@main.command("verify-vendored", short_help="Say whether a copy is the emitted planner.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def verify_vendored(file: Path) -> None:
     """Say whether a copy of the planner module is the emitted text, and for which spec."""

@@ -81,7 +81,7 @@ def run_demo(*, cases: Sequence[Case], transports: Sequence[str], console: Conso
     return 0
 
 
-@click.command()
+@click.command(short_help="Move a cache between groups of different size.")
 @click.option(
     "--transport",
     type=click.Choice(sorted(TRANSPORTS)),

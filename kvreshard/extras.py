@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kvreshard.exit_codes import NOT_DECIDED
+
 if TYPE_CHECKING:
     from types import ModuleType
-
-NOT_DECIDED = 3
 
 _EXTRAS = {"z3": "prove", "jinja2": "prove", "cvc5": "second"}
 _TARGETS = {"prove": "make prove", "second": "make prove-cvc5"}

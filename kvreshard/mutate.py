@@ -10,12 +10,11 @@ import sys
 import click
 from rich.console import Console
 
+from kvreshard.exit_codes import FAILED
 from kvreshard.extras import needs_prove
 
-FAILED = 1
 
-
-@click.command()
+@click.command(short_help="Break every formula; an invariant has to notice.")
 @click.option("--filter", "wanted", default="", help="Only mutants whose name holds this text.")
 @click.option("--jobs", type=click.IntRange(1), help="Solver processes; by default one per core.")
 @click.option("--no-cache", is_flag=True, help="Ask the solver everything again.")

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kvreshard.exit_codes import FAILED, HOLDS
 from kvreshard.extras import needs_prove
 
 if TYPE_CHECKING:
     from kvreshard.proofs.broken import BrokenPlanner
 
-HOLDS, COUNTEREXAMPLE = 0, 1
 # The module of kvreshard.proofs.story that writes each form.
 FORMATS = {"terminal": "terminal", "markdown": "markdown", "json": "json_form"}
 # Every pair of ranks is asked, in plain Python.
@@ -24,7 +24,7 @@ LARGEST = 128
 Sizes = tuple[int, int, int]
 
 
-@click.command()
+@click.command(short_help="Tell how a broken planner goes wrong.")
 @click.argument("name", required=False)
 @click.option("--list", "listing", is_flag=True, help="Name all broken planners, and stop.")
 @click.option(
@@ -69,7 +69,7 @@ def refute(
         sys.exit(HOLDS)
     module = needs_prove(f"kvreshard.proofs.story.{FORMATS[form]}")
     click.echo(getattr(module, f"as_{form}")(story))
-    sys.exit(COUNTEREXAMPLE)
+    sys.exit(FAILED)
 
 
 def _entry(planner: BrokenPlanner) -> str:

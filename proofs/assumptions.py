@@ -190,7 +190,8 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
             "An instance of a lemma is an implication made by substitution, so it needs no side "
             "condition. The bounded statements use no lemma, and enumeration uses neither. Every "
             "operator of every formula is changed in turn, and a named statement has to be refuted "
-            "by a model that plain Python replays: docs/mutation.md has the matrix."
+            "by a model that plain Python replays: proofs/kill_matrix.json has the results, "
+            "docs/mutation.md tells them."
         ),
         remains="A fault in this code that makes a false statement pass by all three roads.",
     ),

@@ -64,8 +64,12 @@ def prove_all(console: Console, *, wanted: str, use_cache: bool, jobs: int) -> R
         console.print(f"{scope} holds", style="bold green")
         return Run(ledger, tuple(verdicts), HOLDS)
     _tell_failure(console, verdicts, lonely, wanted)
+    contradicted = ledgers.contradicted(ledger)
+    for name in contradicted:
+        console.print(f"contradicted by the second solver: {name}", style="bold red")
     refuted = any(verdict.result in {"refuted", "vacuous"} for verdict in verdicts)
-    return Run(ledger, tuple(verdicts), FAILED if refuted or lonely or not chosen else NOT_DECIDED)
+    wrong = refuted or lonely or contradicted or not chosen
+    return Run(ledger, tuple(verdicts), FAILED if wrong else NOT_DECIDED)
 
 
 def export(directory: Path, wanted: str) -> int:

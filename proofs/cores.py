@@ -7,6 +7,7 @@ is one that the theorems do not rest on, and a reviewer should know which these 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import multiprocessing
 from collections import Counter
@@ -77,6 +78,16 @@ def _refuted(context: z3.Context, named: list[z3.BoolRef], rest: list[z3.BoolRef
     return bool(solver.check() == z3.unsat)
 
 
+def statements_hash(obligations: Sequence[Obligation]) -> str:
+    """Return the SHA-256 of the texts that are asked, so that a record of others is seen."""
+    texts = {text_hash(item) for item in obligations if _is_asked(item)}
+    return hashlib.sha256("\n".join(sorted(texts)).encode("utf-8")).hexdigest()
+
+
+def _is_asked(item: Obligation) -> bool:
+    return item.scope == "unbounded" and bool(item.given())
+
+
 def find_needed(obligations: Sequence[Obligation], *, jobs: int) -> dict[str, Any]:
     """Return, for each hypothesis, how many distinct unbounded statements state and need it.
 
@@ -84,9 +95,7 @@ def find_needed(obligations: Sequence[Obligation], *, jobs: int) -> dict[str, An
         NoCoreError: a statement is not refuted, or there is none.
     """
     distinct = {
-        text_hash(item): core_question(item)
-        for item in reversed(obligations)
-        if item.scope == "unbounded" and item.given()
+        text_hash(item): core_question(item) for item in reversed(obligations) if _is_asked(item)
     }
     if not distinct:
         raise NoCoreError("no statement has a hypothesis")
@@ -107,6 +116,7 @@ def find_needed(obligations: Sequence[Obligation], *, jobs: int) -> dict[str, An
         "schema": SCHEMA,
         "solver": {"name": "z3", "version": solver_version()},
         "statements": len(questions),
+        "statements_sha256": statements_hash(obligations),
         "hypotheses": [
             {"name": name, "stated_by": stated[name], "needed_by": used[name]}
             for name in sorted(stated)

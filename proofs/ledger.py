@@ -139,6 +139,14 @@ def _row(verdict: Verdict) -> dict[str, Any]:
 
 
 def all_hold(ledger: dict[str, Any]) -> bool:
-    """Whether there is at least one obligation and every one of them is shown."""
+    """Whether there is at least one obligation, and each is shown and not contradicted."""
     rows = ledger["obligations"]
-    return bool(rows) and all(row["result"] in HOLDS for row in rows)
+    return bool(rows) and all(
+        row["result"] in HOLDS and row["second_solver"] != "contradicted" for row in rows
+    )
+
+
+def contradicted(ledger: dict[str, Any]) -> list[str]:
+    """Return the names of the obligations that the second solver contradicts."""
+    rows = ledger["obligations"]
+    return [row["name"] for row in rows if row["second_solver"] == "contradicted"]

@@ -11,6 +11,7 @@ all sizes, with all definitions unfolded and neither lemma nor witness.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -117,7 +118,7 @@ def ask_statements(
     )
     for digest, restated in open_ones.items():
         if again[digest] == "unsat":
-            demand_equal(distinct[digest], restated)
+            demand_that_it_follows(distinct[digest], restated)
     return [
         {
             "name": item.name,
@@ -148,7 +149,7 @@ def _opinion(item: Obligation, said: str, restated: str | None) -> dict[str, str
     return {"result": "undecided", "form": ""}
 
 
-def demand_equal(item: Obligation, restated: Restated) -> None:
+def demand_that_it_follows(item: Obligation, restated: Restated) -> None:
     """Have z3 prove that the witnesses exist, so that the restatement follows from the original.
 
     Raises:
@@ -181,6 +182,7 @@ def _uncut(jobs: int, cache: Cache, progress: Progress) -> list[dict[str, str]]:
     return [
         {
             "name": name,
+            "smt2_sha256": hashlib.sha256(texts[name].encode("utf-8")).hexdigest(),
             "z3": words[z3_says[by_z3[name]].result],
             "cvc5": words[cvc5_says[by_cvc5[name]]],
         }

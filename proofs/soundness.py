@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from kvreshard.proofs import second_record
 from kvreshard.proofs.assumptions import ASSUMPTIONS
 
+LEDGER_PATH = Path(__file__).parent / "ledger.json"
 CORES_PATH = Path(__file__).parent / "needed_hypotheses.json"
 
 
@@ -34,6 +36,11 @@ def with_sections(text: str) -> str:
     return text
 
 
+def _load(path: Path) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return loaded
+
+
 def _assumptions() -> str:
     return "\n".join(
         f"### {number}. `{entry.name}`\n\n"
@@ -51,7 +58,11 @@ _GROUPS = {
 
 
 def _second_solver() -> str:
+    stated = {row["smt2_sha256"] for row in _load(LEDGER_PATH)["obligations"]}
     record = second_record.load()
+    record["statements"] = [one for one in record["statements"] if one["smt2_sha256"] in stated]
+    if not record["statements"]:
+        return "Nothing was asked yet: run `make prove-cvc5`.\n"
     solver = record["solver"]
     asked = f"distinct statements, asked of {solver['name']} {solver['version']}"
     lines = [f"| {asked} | confirmed | undecided | contradicted |", "|---|---|---|---|"]
@@ -59,6 +70,9 @@ def _second_solver() -> str:
         results = second_record.counts(record, group)
         cells = (results[result] for result in ("confirmed", "undecided", "contradicted"))
         lines.append(f"| {label} | {' | '.join(map(str, cells))} |")
+    missing = len(stated) - len(record["statements"])
+    if missing:
+        lines += ["", f"{missing} were not asked yet: run `make prove-cvc5`."]
     restated = sum(row["form"] == "quotients as witnesses" for row in record["statements"])
     lines += [
         "",
@@ -83,7 +97,7 @@ def _alone(record: second_record.Record, solver: str) -> str:
 
 
 def _hypotheses() -> str:
-    rows = json.loads(CORES_PATH.read_text(encoding="utf-8"))["hypotheses"]
+    rows = _load(CORES_PATH)["hypotheses"]
     unneeded = [row for row in rows if not row["needed_by"]]
     lines = [f"{len(rows)} hypotheses have a name. Needed by no proof:", ""]
     lines += [f"- `{row['name']}`, stated by {row['stated_by']}" for row in unneeded]

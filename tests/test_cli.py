@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 COMMANDS = (
     "check",
-    "confirm",
+    "cores",
     "demo",
     "generate",
     "mutate",
-    "needs",
     "prove",
+    "prove-cvc5",
+    "prove-seeds",
     "refute",
-    "seeds",
     "verify-vendored",
 )
 EMITTED = emit.planner_path()

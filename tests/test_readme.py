@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from kvreshard.cli import main
+from kvreshard.proofs.broken import BROKEN
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 LEDGER = README.parent / "proofs" / "ledger.json"
@@ -93,6 +94,15 @@ def test_the_refutation_shown_is_what_the_command_prints() -> None:
     printed = CliRunner().invoke(main, block[1].split()).output
     for part in block[2].split("...\n"):
         assert part in printed
+
+
+@pytest.mark.parametrize("document", ["README.md", "CHANGELOG.md"])
+def test_the_broken_planners_are_counted_right(document: str) -> None:
+    text = " ".join((README.parent / document).read_text("utf-8").split())
+    reported = sum(bool(planner.seen_in) for planner in BROKEN.values())
+    counted = re.search(r"(\d+) (?:broken )?planners[a-z ]*, (\d+) of them restated", text)
+    assert counted
+    assert (int(counted[1]), int(counted[2])) == (len(BROKEN), reported)
 
 
 def test_the_table_shown_counts_the_rows_of_the_ledger() -> None:

@@ -199,10 +199,14 @@ def _why(planner: BrokenPlanner, sizes: Sizes, searched: Search) -> str:
     H, P, D = sizes
     smallest = next(iter(searched.failing), None)
     if smallest == sizes:
-        return (
-            f"{tried} None fails with fewer heads than H={H}; with H={H} none fails with a smaller "
-            f"P than {P}, and with P={P} none with a smaller D than {D}."
-        )
+        smaller = [
+            *([f"none fails with fewer heads than H={H}"] if H > 1 else []),
+            *([f"with H={H} none fails with a smaller P than {P}"] if P > 1 else []),
+            *([f"with H={H} and P={P} none fails with a smaller D than {D}"] if D > 1 else []),
+        ]
+        if not smaller:
+            return f"{tried} This is the smallest input that there is."
+        return f"{tried} This one is the smallest: {'; '.join(smaller)}."
     if smallest is None:
         return f"{tried} This one is larger."
     return f"{tried} The smallest of them is H={smallest[0]}, P={smallest[1]}, D={smallest[2]}."

@@ -63,6 +63,10 @@ def test_statements_are_counted_once_and_lemmas_not_by_name() -> None:
     ]
 
 
+def test_the_record_is_about_the_statements_as_they_are() -> None:
+    assert RECORD["statements_sha256"] == cores.statements_hash(DECLARED)
+
+
 def test_the_record_names_every_hypothesis_of_the_unbounded_statements() -> None:
     names = {
         hypothesis.name

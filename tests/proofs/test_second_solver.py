@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import z3
 
+from kvreshard.codegen.evidence import EmissionRefused, demand_proof
+from kvreshard.codegen.selection import emitted_formulas
 from kvreshard.proofs import cvc5_solver, ledger, second_opinion, second_record
 from kvreshard.proofs.cache import Cache
 from kvreshard.proofs.cvc5_solver import Cvc5Question, NoAnswerError, ask, ask_all
@@ -18,6 +21,8 @@ from kvreshard.proofs.obligations import Obligation, obligations
 from kvreshard.proofs.question import negated, proof_text, text_hash
 from kvreshard.proofs.restate import with_witnesses
 from kvreshard.proofs.solve import Answer
+from kvreshard.spec.canonical import spec_hash
+from kvreshard.spec.invariants import INVARIANTS
 from kvreshard.spec.regimes import REGIMES
 
 if TYPE_CHECKING:
@@ -142,10 +147,10 @@ def test_a_restatement_that_z3_does_not_prove_counts_for_nothing(
     (item,) = (one for one in LEMMAS if one.name == "lemma/split_group")
     restated = with_witnesses(negated(item))
     assert restated is not None
-    second_opinion.demand_equal(item, restated)
+    second_opinion.demand_that_it_follows(item, restated)
     monkeypatch.setattr(second_opinion, "answer", lambda _: Answer("unknown", 1, 0, 0.0))
     with pytest.raises(NoAnswerError, match="the restatement of lemma/split_group is not shown"):
-        second_opinion.demand_equal(item, restated)
+        second_opinion.demand_that_it_follows(item, restated)
 
 
 def test_the_uncut_statements_are_every_claim_in_every_regime() -> None:
@@ -153,7 +158,11 @@ def test_the_uncut_statements_are_every_claim_in_every_regime() -> None:
     unbounded = [item for item in DECLARED if item.scope == "unbounded" and item.invariant]
     assert len(texts) == len(unbounded)
     assert {name.rsplit("/", 1)[1] for name in texts} == {regime.name for regime in REGIMES}
-    assert not {text_hash(item) for item in unbounded} & set(texts.values())
+    asked = {name: hashlib.sha256(text.encode("utf-8")).hexdigest() for name, text in texts.items()}
+    assert len(set(asked.values())) == len(asked)
+    assert not {text_hash(item) for item in unbounded} & set(asked.values())
+    recorded = {row["name"]: row["smt2_sha256"] for row in RECORD["uncut"]["statements"]}
+    assert recorded == asked
 
 
 # The record
@@ -216,6 +225,20 @@ def test_a_worse_record_is_complained_about(change: dict[str, str], complaint: s
     assert any(
         found.startswith(name) and complaint in found for found in second_record.complaints(record)
     )
+
+
+def test_a_contradiction_fails_the_proof_run_and_the_emission() -> None:
+    written = json.loads(ledger.LEDGER_PATH.read_text(encoding="utf-8"))
+    assert ledger.all_hold(written)
+    demand_proof(written, spec_hash(), emitted_formulas(), INVARIANTS)
+    (row, *_) = (row for row in written["obligations"] if "first_head" in row["formulas"])
+    worse = {**second_record.opinions(RECORD), row["smt2_sha256"]: "contradicted"}
+    contradicted = ledger.with_opinions(written, worse)
+    assert not ledger.all_hold(contradicted)
+    assert row["name"] in ledger.contradicted(contradicted)
+    with pytest.raises(EmissionRefused) as caught:
+        demand_proof(contradicted, spec_hash(), emitted_formulas(), INVARIANTS)
+    assert f"first_head: {row['name']} is contradicted by the second solver" in caught.value.reasons
 
 
 def test_an_uncut_counterexample_is_complained_about() -> None:

@@ -136,10 +136,11 @@ def test_a_story_says_that_nothing_smaller_fails(name: str) -> None:
     story = story_of(BROKEN[name])
     assert story is not None
     H, P, D = story.sizes
-    assert story.why_this_input.endswith(
-        f" None fails with fewer heads than H={H}; with H={H} none fails with a smaller P than "
-        f"{P}, and with P={P} none with a smaller D than {D}."
-    )
+    why = story.why_this_input
+    assert (f"none fails with fewer heads than H={H}" in why) == (H > 1)
+    assert (f"with H={H} none fails with a smaller P than {P}" in why) == (P > 1)
+    assert (f"with H={H} and P={P} none fails with a smaller D than {D}" in why) == (D > 1)
+    assert why.endswith("This is the smallest input that there is.") == (story.sizes == (1, 1, 1))
 
 
 def test_an_input_that_is_handled_right_has_no_story() -> None:

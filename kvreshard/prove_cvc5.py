@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kvreshard confirm`: what a second solver makes of the proofs."""
+"""`kvreshard prove-cvc5`: what a second solver makes of the proofs."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ import sys
 import click
 from rich.console import Console
 
+from kvreshard.exit_codes import FAILED, HOLDS
 from kvreshard.extras import NotDecidedError, needs_prove
 
-HOLDS, FAILED = 0, 1
 
-
-@click.command()
+@click.command("prove-cvc5", short_help="Put every obligation to cvc5 too.")
 @click.option("--no-cache", is_flag=True, help="Ask the solvers everything again.")
 @click.option("--jobs", type=click.IntRange(1), help="Solver processes; by default one per core.")
-def confirm(no_cache: bool, jobs: int | None) -> None:
+def prove_cvc5(no_cache: bool, jobs: int | None) -> None:
     """Put every obligation to cvc5 too, and write proofs/second_solver.json.
 
     Fails on a contradiction, and where less is confirmed than was before.

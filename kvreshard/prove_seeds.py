@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kvreshard seeds`: whether the proofs need luck."""
+"""`kvreshard prove-seeds`: whether the proofs need luck."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ import sys
 import click
 from rich.console import Console
 
-from kvreshard.extras import NOT_DECIDED, needs_prove
+from kvreshard.exit_codes import HOLDS, NOT_DECIDED
+from kvreshard.extras import needs_prove
 
-HOLDS = 0
 
-
-@click.command()
+@click.command("prove-seeds", short_help="Prove with many solver seeds.")
 @click.option("--count", default=32, show_default=True, type=click.IntRange(2), help="Seeds.")
 @click.option("--no-cache", is_flag=True, help="Ask the solver everything again.")
 @click.option("--jobs", type=click.IntRange(1), help="Solver processes; by default one per core.")
-def seeds(count: int, no_cache: bool, jobs: int | None) -> None:
+def prove_seeds(count: int, no_cache: bool, jobs: int | None) -> None:
     """Prove with many solver seeds, and report the spread of what each proof takes.
 
     Fails, as not decided, where one seed does not prove what others do.

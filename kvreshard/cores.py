@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kvreshard needs`: which hypotheses the proofs rest on."""
+"""`kvreshard cores`: which hypotheses the proofs rest on."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ import sys
 
 import click
 
+from kvreshard.exit_codes import HOLDS
 from kvreshard.extras import NotDecidedError, needs_prove
 
-HOLDS = 0
 
-
-@click.command()
+@click.command(short_help="Find the hypotheses that no proof needs.")
 @click.option("--jobs", type=click.IntRange(1), help="Solver processes; by default one per core.")
-def needs(jobs: int | None) -> None:
+def cores(jobs: int | None) -> None:
     """Find the hypotheses that no proof needs, and write proofs/needed_hypotheses.json."""
-    cores = needs_prove("kvreshard.proofs.cores")
+    finding = needs_prove("kvreshard.proofs.cores")
     every = needs_prove("kvreshard.proofs.obligations").obligations()
     try:
-        record = cores.find_needed(every, jobs=jobs or os.cpu_count() or 1)
-    except cores.NoCoreError as error:
+        record = finding.find_needed(every, jobs=jobs or os.cpu_count() or 1)
+    except finding.NoCoreError as error:
         raise NotDecidedError(str(error)) from error
-    cores.write(record)
+    finding.write(record)
     rows = record["hypotheses"]
     unneeded = [row["name"] for row in rows if not row["needed_by"]]
     click.echo(
