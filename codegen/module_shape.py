@@ -62,12 +62,12 @@ PLANNER_SHAPE = Shape(
 NUMPY_SHAPE = Shape(
     imports=(
         "from __future__ import annotations",
-        "from typing import NamedTuple",
+        "from typing import Any, NamedTuple",
         "import numpy as np",
         "from numpy.typing import ArrayLike, NDArray",
     ),
     classes=("SenderRanges", "TransferPlans"),
-    builtins=_BUILTINS | {"all", "tuple"},
+    builtins=_BUILTINS | {"all", "any", "tuple"},
     attributes=frozenset(
         {
             # What an array tells of itself, and its conversion.
@@ -75,7 +75,7 @@ NUMPY_SHAPE = Shape(
             # Of numpy: functions of values, and types. None of them leads to a module.
             *("any", "arange", "array", "asarray", "broadcast_arrays", "expand_dims", "where"),
             *("logical_and", "logical_not", "logical_or", "maximum", "minimum"),
-            *("bool_", "int64"),
+            *("bool_", "int64", "ndarray"),
             "join",
         }
     ),

@@ -80,7 +80,7 @@ ordinal_is_in_range: ordinal >= 0 and ordinal < replica_count(total_num_kv_heads
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -88,9 +88,9 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = [
     "SenderRanges",
     "TransferPlans",
-    "expected_senders",
     "plan_transfer",
     "region_lengths_are_valid",
+    "sender_ranges",
     "transfer_matrix",
 ]
 
@@ -700,6 +700,8 @@ _NEEDS_DIVISIBLE_PAIR = ("paired",)
 _MOST_HEADS = 1048576
 _LARGEST_TP_SIZE = 2147483648
 _LARGEST_REGION_BYTES = 4398046511104
+# 2**26 pairs of ranks, which take about 3 GiB while they are planned.
+_MOST_PAIRS_OF_A_MATRIX = 67_108_864
 
 
 class TransferPlans(NamedTuple):
@@ -748,11 +750,13 @@ def plan_transfer(
         Arrays of the shape to which the arguments broadcast.
 
     Raises:
-        ValueError: an element is out of its range or bound; the message names the first
-            one and says what is legal. Or the arguments do not broadcast.
-        TypeError: an argument is not made of integers.
+        ValueError: an element is out of its range or bound; the message names one such
+            element and says what is legal. Or two arguments do not broadcast; it names
+            them and their shapes.
+        TypeError: an argument is not made of integers. Truth values are none; an empty
+            list is taken.
     """
-    heads = _integers("total_num_kv_heads", total_num_kv_heads, 1, _MOST_HEADS)
+    heads = _at_least_one("total_num_kv_heads", total_num_kv_heads, _MOST_HEADS)
     producers = _group_size("producer_tp_size", producer_tp_size, heads)
     producer = _rank(
         "producer_tp_rank", producer_tp_rank, "producer_tp_size", producers
@@ -760,6 +764,13 @@ def plan_transfer(
     consumers = _group_size("consumer_tp_size", consumer_tp_size, heads)
     consumer = _rank(
         "consumer_tp_rank", consumer_tp_rank, "consumer_tp_size", consumers
+    )
+    _check_shapes(
+        ("total_num_kv_heads", heads),
+        ("producer_tp_size", producers),
+        ("producer_tp_rank", producer),
+        ("consumer_tp_size", consumers),
+        ("consumer_tp_rank", consumer),
     )
     _check_election(election, producers, consumers)
     return _plan(heads, producers, producer, consumers, consumer, election)
@@ -775,24 +786,33 @@ def transfer_matrix(
     """Return what every producer rank copies into every consumer rank, in heads.
 
     The arguments are those of `plan_transfer`, one integer each, and so are the errors.
+    The sizes multiply to at most 2**26, or memory might run out: a ValueError says so.
+    `plan_transfer` plans a larger matrix part by part.
 
     Returns:
         Arrays of shape (producer_tp_size, consumer_tp_size). `sends` is the mask of who
         sends to whom: a row has the receivers of a producer rank, a column the senders
         of a consumer rank.
     """
-    heads = _integers("total_num_kv_heads", total_num_kv_heads, 1, _MOST_HEADS)
+    heads = _at_least_one("total_num_kv_heads", total_num_kv_heads, _MOST_HEADS)
     producers = _group_size("producer_tp_size", producer_tp_size, heads)
     consumers = _group_size("consumer_tp_size", consumer_tp_size, heads)
-    _check_election(election, producers, consumers)
     _single("total_num_kv_heads", heads)
-    producer = np.arange(0, _single("producer_tp_size", producers), 1, np.int64)
-    consumer = np.arange(0, _single("consumer_tp_size", consumers), 1, np.int64)
-    rows = np.expand_dims(producer, 1)
-    return _plan(heads, producers, rows, consumers, consumer, election)
+    producer_size = _single("producer_tp_size", producers)
+    consumer_size = _single("consumer_tp_size", consumers)
+    _check_election(election, producers, consumers)
+    if producer_size * consumer_size > _MOST_PAIRS_OF_A_MATRIX:
+        raise ValueError(
+            f"producer_tp_size={producer_size} and consumer_tp_size={consumer_size} "
+            f"are not legal in one matrix, of {producer_size * consumer_size} pairs of "
+            f"ranks; legal: up to {_MOST_PAIRS_OF_A_MATRIX} pairs"
+        )
+    producer = np.expand_dims(np.arange(0, producer_size, 1, np.int64), 1)
+    consumer = np.arange(0, consumer_size, 1, np.int64)
+    return _plan(heads, producers, producer, consumers, consumer, election)
 
 
-def expected_senders(
+def sender_ranges(
     *,
     total_num_kv_heads: ArrayLike,
     producer_tp_size: ArrayLike,
@@ -804,11 +824,17 @@ def expected_senders(
 
     The arguments are those of `plan_transfer`, and so are the errors.
     """
-    heads = _integers("total_num_kv_heads", total_num_kv_heads, 1, _MOST_HEADS)
+    heads = _at_least_one("total_num_kv_heads", total_num_kv_heads, _MOST_HEADS)
     producers = _group_size("producer_tp_size", producer_tp_size, heads)
     consumers = _group_size("consumer_tp_size", consumer_tp_size, heads)
     consumer = _rank(
         "consumer_tp_rank", consumer_tp_rank, "consumer_tp_size", consumers
+    )
+    _check_shapes(
+        ("total_num_kv_heads", heads),
+        ("producer_tp_size", producers),
+        ("consumer_tp_size", consumers),
+        ("consumer_tp_rank", consumer),
     )
     _check_election(election, producers, consumers)
     ordinal = _ELECTIONS[election](heads, producers, consumers, consumer)
@@ -842,19 +868,27 @@ def region_lengths_are_valid(
         consumer_region_bytes: bytes of one block of the consumers, without padding.
 
     Raises:
-        ValueError: an element is out of its range or bound; the message names the first
-            one and says what is legal. Or the arguments do not broadcast.
-        TypeError: an argument is not made of integers.
+        ValueError: an element is out of its range or bound; the message names one such
+            element and says what is legal. Or two arguments do not broadcast; it names
+            them and their shapes.
+        TypeError: an argument is not made of integers. Truth values are none; an empty
+            list is taken.
     """
-    most = _LARGEST_REGION_BYTES
-    heads = _integers("total_num_kv_heads", total_num_kv_heads, 1, _MOST_HEADS)
+    heads = _at_least_one("total_num_kv_heads", total_num_kv_heads, _MOST_HEADS)
+    producers = _group_size("producer_tp_size", producer_tp_size, heads)
+    consumers = _group_size("consumer_tp_size", consumer_tp_size, heads)
+    producer_bytes = _region_bytes("producer_region_bytes", producer_region_bytes)
+    consumer_bytes = _region_bytes("consumer_region_bytes", consumer_region_bytes)
+    _check_shapes(
+        ("total_num_kv_heads", heads),
+        ("producer_tp_size", producers),
+        ("consumer_tp_size", consumers),
+        ("producer_region_bytes", producer_bytes),
+        ("consumer_region_bytes", consumer_bytes),
+    )
     return np.asarray(
         region_lengths_match(
-            heads,
-            _group_size("producer_tp_size", producer_tp_size, heads),
-            _group_size("consumer_tp_size", consumer_tp_size, heads),
-            _integers("producer_region_bytes", producer_region_bytes, -most, most),
-            _integers("consumer_region_bytes", consumer_region_bytes, -most, most),
+            heads, producers, consumers, producer_bytes, consumer_bytes
         )
     )
 
@@ -880,17 +914,33 @@ def _plan(
     )
 
 
-def _integers(
-    field: str, values: ArrayLike, least: int, most: int
-) -> NDArray[np.int64]:
-    """Return the values in 64 bits; they are compared with the bounds before."""
+def _integers(field: str, values: ArrayLike) -> NDArray[Any]:
+    """Return the values as an array of integers, of any type or Python's own."""
     given = np.asarray(values)
+    found = given.dtype
+    if found.kind == "f" and 0 in given.shape:
+        # To numpy an empty list is one of floats.
+        return given.astype(np.int64)
     # Python's integers that fit no type of numpy come as objects.
-    is_large = given.dtype.kind == "O" and all(
-        isinstance(one, int) and not isinstance(one, bool) for one in given.flat
-    )
-    if given.dtype.kind not in ("i", "u") and not is_large:
-        raise TypeError(f"{field} must be made of integers, got {given.dtype}")
+    is_large = found.kind == "O" and all(isinstance(one, int) for one in given.flat)
+    if found.kind not in ("i", "u") and not is_large:
+        raise TypeError(f"{field} must be made of integers, got {found}")
+    # An array of a type of integers has no truth values; what becomes one may have had.
+    may_have_some = is_large or not isinstance(values, np.ndarray)
+    if may_have_some and _has_truth_values(values):
+        raise TypeError(f"{field} must be made of integers, got bool")
+    return given
+
+
+def _has_truth_values(values: ArrayLike) -> bool:
+    truths = (bool, np.bool_)
+    return any(isinstance(one, truths) for one in np.asarray(values, "O").flat)
+
+
+def _in_64_bits(
+    field: str, given: NDArray[Any], least: int, most: int
+) -> NDArray[np.int64]:
+    """Return the integers in 64 bits; they are compared with the bounds before."""
     beyond = np.logical_or(given < least, given > most)
     if np.any(beyond):
         raise ValueError(
@@ -900,10 +950,23 @@ def _integers(
     return given.astype(np.int64)
 
 
+def _at_least_one(field: str, values: ArrayLike, most: int) -> NDArray[np.int64]:
+    given = _integers(field, values)
+    wrong = given < 1
+    if np.any(wrong):
+        raise ValueError(f"{field}={given[wrong][0]} is not legal; legal: 1 or more")
+    return _in_64_bits(field, given, 1, most)
+
+
+def _region_bytes(field: str, values: ArrayLike) -> NDArray[np.int64]:
+    most = _LARGEST_REGION_BYTES
+    return _in_64_bits(field, _integers(field, values), -most, most)
+
+
 def _group_size(
     field: str, values: ArrayLike, heads: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    sizes = _integers(field, values, 1, _LARGEST_TP_SIZE)
+    sizes = _at_least_one(field, values, _LARGEST_TP_SIZE)
     size, total = _broadcast(field, sizes, "total_num_kv_heads", heads)
     wrong = np.logical_not(group_is_legal(total, size))
     if np.any(wrong):
@@ -919,24 +982,32 @@ def _group_size(
 def _rank(
     field: str, values: ArrayLike, size_field: str, sizes: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    ranks = _integers(field, values, 0, _LARGEST_TP_SIZE - 1)
-    rank, size = _broadcast(field, ranks, size_field, sizes)
-    wrong = rank >= size
+    given = _integers(field, values)
+    rank, size = _broadcast(field, given, size_field, sizes)
+    wrong = np.logical_or(rank < 0, rank >= size)
     if np.any(wrong):
         size_of_first = size[wrong][0]
         raise ValueError(
             f"{field}={rank[wrong][0]} is not legal in a group of {size_of_first}; "
             f"legal: 0 <= {field} < {size_of_first}"
         )
-    return ranks
+    # A rank below a size fits, but there may be no size to compare it with.
+    return _in_64_bits(field, given, 0, _LARGEST_TP_SIZE - 1)
+
+
+def _check_shapes(*named: tuple[str, NDArray[np.int64]]) -> None:
+    # All of them broadcast together where each two do.
+    tuple(
+        _broadcast(field, array, other_field, other)
+        for other_field, other in named
+        for field, array in named
+        if array.shape != other.shape
+    )
 
 
 def _broadcast(
-    field: str,
-    array: NDArray[np.int64],
-    other_field: str,
-    other: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    field: str, array: NDArray[Any], other_field: str, other: NDArray[np.int64]
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
     try:
         first, second = np.broadcast_arrays(array, other)
     except ValueError:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ def test_every_matrix_and_range_up_to_24_is_what_the_scalar_module_gives(
             for producer in range(case.producers)
             for consumer in range(case.consumers)
         ]
-        ranges = planner_numpy.expected_senders(
+        ranges = planner_numpy.sender_ranges(
             **groups, consumer_tp_rank=np.arange(case.consumers), election=policy
         )
         assert {column.shape for column in ranges} == {(case.consumers,)}
@@ -109,7 +110,7 @@ def test_one_integer_each_gives_arrays_without_axes() -> None:
     }
     plans = planner_numpy.plan_transfer(**groups, producer_tp_rank=2, consumer_tp_rank=0)
     assert as_tuples(plans) == [(True, 0, 1, 1)]
-    ranges = planner_numpy.expected_senders(**groups, consumer_tp_rank=0)
+    ranges = planner_numpy.sender_ranges(**groups, consumer_tp_rank=0)
     valid = planner_numpy.region_lengths_are_valid(
         **groups, producer_region_bytes=65536, consumer_region_bytes=262144
     )
@@ -129,13 +130,42 @@ def test_no_elements_give_no_plans() -> None:
     assert {column.shape for column in plans} == {(0,)}
 
 
+@pytest.mark.parametrize(("empty", "shape"), [([], (0,)), ((), (0,)), ([[], []], (2, 0))])
+def test_an_empty_list_is_one_of_integers(empty: Any, shape: tuple[int, ...]) -> None:
+    groups: dict[str, Any] = {"producer_tp_size": 8, "consumer_tp_size": 1}
+    for plans in (
+        planner_numpy.plan_transfer(
+            total_num_kv_heads=4, **groups, producer_tp_rank=empty, consumer_tp_rank=0
+        ),
+        planner_numpy.plan_transfer(
+            total_num_kv_heads=empty, **groups, producer_tp_rank=0, consumer_tp_rank=empty
+        ),
+    ):
+        assert {column.shape for column in plans} == {shape}
+        assert as_tuples(plans) == []
+    ranges = planner_numpy.sender_ranges(total_num_kv_heads=4, **groups, consumer_tp_rank=empty)
+    assert {(column.shape, column.dtype) for column in ranges} == {(shape, np.dtype(np.int64))}
+    valid = planner_numpy.region_lengths_are_valid(
+        total_num_kv_heads=4, **groups, producer_region_bytes=empty, consumer_region_bytes=4
+    )
+    assert (valid.shape, valid.dtype) == (shape, np.dtype(np.bool_))
+
+
+def test_a_rank_of_no_group_has_to_fit_all_the_same() -> None:
+    for rank in (2**63, 2**70):
+        assert refusal(ARGUMENTS | {"consumer_tp_size": [], "consumer_tp_rank": rank}) == (
+            f"ValueError: consumer_tp_rank={rank} is not legal in 64-bit arrays; "
+            "legal: 0 to 2147483647"
+        )
+
+
 def test_what_is_returned_can_be_written_to() -> None:
     groups: dict[str, Any] = {
         "total_num_kv_heads": 4,
         "producer_tp_size": 8,
         "consumer_tp_size": 2,
     }
-    ranges = planner_numpy.expected_senders(**groups, consumer_tp_rank=[0, 1])
+    ranges = planner_numpy.sender_ranges(**groups, consumer_tp_rank=[0, 1])
     for column in (*planner_numpy.transfer_matrix(**groups), *ranges):
         column[...] = 0
         assert not column.any()
@@ -174,7 +204,7 @@ def test_large_plans_are_what_the_scalar_module_gives(
     for policy in POLICIES:
         if policy.needs_divisible_pair and not planner.pair_is_divisible(P, D):
             continue
-        ranges = planner_numpy.expected_senders(
+        ranges = planner_numpy.sender_ranges(
             **groups, consumer_tp_rank=consumers, election=policy.name
         )
         # Senders among the ranks that are tried, or few of them would send.
@@ -282,15 +312,14 @@ LENGTHS: dict[str, Any] = {
     "producer_region_bytes": REGION_BYTES,
     "consumer_region_bytes": REGION_BYTES,
 }
-LEGAL = {
+BOUNDS = {
     "total_num_kv_heads": "1 to 1048576",
     "producer_tp_size": "1 to 2147483648",
-    "producer_tp_rank": "0 to 2147483647",
     "consumer_tp_size": "1 to 2147483648",
-    "consumer_tp_rank": "0 to 2147483647",
     "producer_region_bytes": "-4398046511104 to 4398046511104",
     "consumer_region_bytes": "-4398046511104 to 4398046511104",
 }
+FIELDS = list(ARGUMENTS | LENGTHS)
 
 
 def call(arguments: dict[str, Any]) -> Any:
@@ -314,31 +343,89 @@ def test_the_arguments_that_are_changed_below_are_accepted() -> None:
     assert call(LENGTHS)
 
 
-@pytest.mark.parametrize("field", LEGAL)
+def told(field: str, value: int) -> str:
+    """Return the message for a value that is too small or too large for the field."""
+    if "rank" in field:
+        why = f" in a group of {TP_SIZE}; legal: 0 <= {field} < {TP_SIZE}"
+    elif value < 1 and "region" not in field:
+        why = "; legal: 1 or more"
+    else:
+        why = f" in 64-bit arrays; legal: {BOUNDS[field]}"
+    return f"ValueError: {field}={value} is not legal{why}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ARGUMENTS | {"total_num_kv_heads": 0},
+            "total_num_kv_heads=0 is not legal; legal: 1 or more",
+        ),
+        (
+            ARGUMENTS | {"producer_tp_size": -8},
+            "producer_tp_size=-8 is not legal; legal: 1 or more",
+        ),
+        (
+            ARGUMENTS | {"consumer_tp_size": HEADS, "consumer_tp_rank": -1},
+            (
+                "consumer_tp_rank=-1 is not legal in a group of 1048576; "
+                "legal: 0 <= consumer_tp_rank < 1048576"
+            ),
+        ),
+        (
+            ARGUMENTS | {"producer_tp_size": HEADS, "producer_tp_rank": 2**70},
+            (
+                "producer_tp_rank=1180591620717411303424 is not legal in a group of 1048576; "
+                "legal: 0 <= producer_tp_rank < 1048576"
+            ),
+        ),
+        (
+            LENGTHS | {"producer_region_bytes": -(2**43)},
+            (
+                "producer_region_bytes=-8796093022208 is not legal in 64-bit arrays; "
+                "legal: -4398046511104 to 4398046511104"
+            ),
+        ),
+    ],
+)
+def test_64_bits_are_blamed_only_for_their_own_bounds(
+    arguments: dict[str, Any], message: str
+) -> None:
+    assert refusal(arguments) == f"ValueError: {message}"
+
+
+def test_what_is_below_the_legal_range_is_told_as_the_scalar_module_tells_it() -> None:
+    for field in ARGUMENTS:
+        value = -1 if "rank" in field else 0
+        with pytest.raises(ValueError, match="is not legal") as caught:
+            planner.plan_transfer(**changed(field, value))
+        assert refusal(changed(field, [value])) == f"ValueError: {caught.value}"
+
+
+@pytest.mark.parametrize("field", FIELDS)
 def test_one_beyond_a_bound_is_refused_with_the_field_the_value_and_what_is_legal(
     field: str,
 ) -> None:
-    least, most = map(int, LEGAL[field].split(" to "))
+    rank_bounds = f"0 to {TP_SIZE - 1}"
+    least, most = map(int, BOUNDS.get(field, rank_bounds).split(" to "))
     shapes: list[Any] = [lambda value: value, lambda value: [most, value]]
     shapes += [lambda value: np.array([[value]], np.int64)]
     for beyond in (least - 1, most + 1):
         for shape in shapes:
-            assert refusal(changed(field, shape(beyond))) == (
-                f"ValueError: {field}={beyond} is not legal in 64-bit arrays; legal: {LEGAL[field]}"
-            )
+            assert refusal(changed(field, shape(beyond))) == told(field, beyond)
 
 
-@pytest.mark.parametrize("field", LEGAL)
+@pytest.mark.parametrize("field", FIELDS)
 @pytest.mark.parametrize("value", [2**63, 2**64 - 1, 2**64, -(2**63) - 1, 2**200])
 def test_what_does_not_fit_64_bits_is_refused_not_wrapped(field: str, value: int) -> None:
-    expected = f"ValueError: {field}={value} is not legal in 64-bit arrays; legal: {LEGAL[field]}"
+    expected = told(field, value)
     assert refusal(changed(field, value)) == expected
     assert refusal(changed(field, [value])) == expected
     if 0 <= value < 2**64:
         assert refusal(changed(field, np.array([1, value], np.uint64))) == expected
 
 
-@pytest.mark.parametrize("field", LEGAL)
+@pytest.mark.parametrize("field", FIELDS)
 @pytest.mark.parametrize(
     ("value", "found"),
     [
@@ -351,9 +438,16 @@ def test_what_does_not_fit_64_bits_is_refused_not_wrapped(field: str, value: int
         (1j, "complex128"),
         ("1", "<U1"),
         (None, "object"),
-        (np.array([2**70, True], object), "object"),
+        (np.array([2**70, True], object), "bool"),
+        (np.array([2**70, np.True_], object), "object"),
+        ([1, True], "bool"),
+        ((False, 1), "bool"),
+        ([[1, 1], [np.int64(1), np.True_]], "bool"),
+        ([np.array([1, 1]), np.array([True, True])], "bool"),
+        ([2**70, True], "bool"),
         (np.array([1], "m8[s]"), "timedelta64[s]"),
-        ([], "float64"),
+        (np.array([], bool), "bool"),
+        (np.array([], "U1"), "<U1"),
     ],
 )
 def test_what_is_not_made_of_integers_is_refused(field: str, value: Any, found: str) -> None:
@@ -423,8 +517,65 @@ def test_the_first_element_that_is_not_legal_is_named(
     assert refusal(ARGUMENTS | changes) == f"ValueError: {message}"
 
 
-def test_ranks_that_do_not_broadcast_are_refused() -> None:
-    assert refusal(ARGUMENTS | {"producer_tp_rank": [0, 0], "consumer_tp_rank": [0, 0, 0]})
+@pytest.mark.parametrize("arguments", [ARGUMENTS, LENGTHS], ids=["ranks", "lengths"])
+def test_any_two_arguments_that_do_not_broadcast_are_named_with_their_shapes(
+    arguments: dict[str, Any],
+) -> None:
+    for first, second in combinations(arguments, 2):
+        shapes = {first: (2,), second: (2, 3)}
+        message = refusal(
+            arguments | {name: np.full(shape, arguments[name]) for name, shape in shapes.items()}
+        )
+        assert message in {
+            f"ValueError: {one} of shape {shapes[one]} does not broadcast with {other} "
+            f"of shape {shapes[other]}"
+            for one, other in ((first, second), (second, first))
+        }
+
+
+def test_ranks_and_sizes_that_do_not_broadcast_are_named_for_ranges() -> None:
+    with pytest.raises(ValueError, match="broadcast") as caught:
+        planner_numpy.sender_ranges(
+            total_num_kv_heads=[4, 4],
+            producer_tp_size=4,
+            consumer_tp_size=4,
+            consumer_tp_rank=[0, 0, 0],
+        )
+    assert str(caught.value) == (
+        "consumer_tp_rank of shape (3,) does not broadcast with total_num_kv_heads of shape (2,)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("producers", "consumers", "pairs"),
+    [
+        (2**31, 2**31, 2**62),
+        (2**31, 1, 2**31),
+        (2**13, 2**13 + 1, 2**26 + 2**13),
+        (1, 2**26 + 1, 2**26 + 1),
+    ],
+)
+def test_a_matrix_of_too_many_pairs_is_refused(producers: int, consumers: int, pairs: int) -> None:
+    with pytest.raises(ValueError, match="pairs") as caught:
+        planner_numpy.transfer_matrix(
+            total_num_kv_heads=1, producer_tp_size=producers, consumer_tp_size=consumers
+        )
+    assert str(caught.value) == (
+        f"producer_tp_size={producers} and consumer_tp_size={consumers} are not legal in one "
+        f"matrix, of {pairs} pairs of ranks; legal: up to 67108864 pairs"
+    )
+
+
+def test_a_matrix_of_as_many_pairs_as_are_legal_is_planned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # As many as are legal take too much memory for a test.
+    assert planner_numpy._MOST_PAIRS_OF_A_MATRIX == 2**26
+    monkeypatch.setattr(planner_numpy, "_MOST_PAIRS_OF_A_MATRIX", 32)
+    sizes: dict[str, Any] = {"total_num_kv_heads": 4, "producer_tp_size": 8}
+    assert planner_numpy.transfer_matrix(**sizes, consumer_tp_size=4).sends.shape == (8, 4)
+    with pytest.raises(ValueError, match="legal: up to 32 pairs"):
+        planner_numpy.transfer_matrix(**sizes, consumer_tp_size=8)
 
 
 @pytest.mark.parametrize("field", ["total_num_kv_heads", "producer_tp_size", "consumer_tp_size"])
