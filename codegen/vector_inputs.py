@@ -82,6 +82,25 @@ INDIVISIBLE = (
     Sizes(1, 7, 5),
 )
 
+# Sizes past those of most deployments, so that a planner with a bound of its own meets them. H, P
+# and D each are the large one once, and of the last four pairs no size divides the other.
+WIDE = (
+    Sizes(8, 8, 32),
+    Sizes(8, 32, 8),
+    Sizes(8, 64, 16),
+    Sizes(8, 16, 64),
+    Sizes(1, 64, 8),
+    Sizes(1, 8, 64),
+    Sizes(128, 8, 4),
+    Sizes(128, 4, 8),
+    Sizes(64, 64, 32),
+    Sizes(64, 32, 64),
+    Sizes(96, 48, 32),
+    Sizes(96, 32, 48),
+    Sizes(4, 40, 24),
+    Sizes(4, 24, 40),
+)
+
 # Sizes that are no legal group of the model. The third of each triple is 1 or more on purpose:
 # one wrong side is enough.
 REFUSED = (
@@ -98,6 +117,13 @@ REFUSED = (
     Sizes(4, 0, 1),
     Sizes(4, 1, 0),
     Sizes(4, -2, 1),
+)
+
+# Legal sizes of which a rank is asked for that its group does not have.
+REFUSED_RANKS = (
+    Sizes(4, 2, 4),
+    Sizes(4, 8, 2),
+    Sizes(2, 1, 4),
 )
 
 FAULTS: tuple[Fault, ...] = (
@@ -246,6 +272,11 @@ MODELS: tuple[Model, ...] = (
     Model("Kimi-K2", 64, 1, 576),
     Model("GLM-5", 64, 1, 576),
     Model("Phi-3-medium", 40, 10, 256),
+    # Attention without groups: as many KV heads as query heads.
+    Model("Llama-2-7B", 32, 32, 256),
+    Model("Llama-2-13B", 40, 40, 256),
+    Model("LLaMA-65B", 64, 64, 256),
+    Model("OPT-175B", 96, 96, 256),
 )
 
 # The last four are for a head count that is no power of two.
@@ -276,6 +307,23 @@ def swept() -> list[Sizes]:
         for producers in sizes
         for consumers in sizes
         if is_legal(heads, producers) and is_legal(heads, consumers)
+    ]
+
+
+def ranks_refused() -> list[tuple[Sizes, int, int]]:
+    """Return sizes with a producer and a consumer rank, one of which its group does not have.
+
+    The first rank past the group is the one that a modulo takes for rank 0, and -1 for the last.
+    """
+    return [
+        (sizes, producer, consumer)
+        for sizes in REFUSED_RANKS
+        for producer, consumer in (
+            (sizes.producer_tp_size, 0),
+            (-1, 0),
+            (0, sizes.consumer_tp_size),
+            (0, -1),
+        )
     ]
 
 

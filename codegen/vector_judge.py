@@ -43,8 +43,14 @@ def _sizes(case: Case) -> tuple[int, int, int]:
 
 def _wrong_refusal(case: Case) -> Iterator[str]:
     heads, *groups = _sizes(case)
-    if heads >= 1 and all(size >= 1 and is_legal(heads, size) for size in groups):
+    legal = heads >= 1 and all(size >= 1 and is_legal(heads, size) for size in groups)
+    ranks = [case[name] for name in ("producer_tp_rank", "consumer_tp_rank") if name in case]
+    if not ranks and legal:
         yield "legal sizes are refused"
+    if ranks and not legal:
+        yield "it is about ranks, and its sizes are not legal either"
+    if ranks and all(rank in range(size) for rank, size in zip(ranks, groups, strict=True)):
+        yield "ranks of their groups are refused"
 
 
 def _wrong_case(case: Case, accepts: Callable[..., bool]) -> Iterator[str]:

@@ -28,7 +28,7 @@ def _lines(value: Any, indent: str, label: str = "", end: str = "") -> list[str]
     elif label == '"copies": ':
         rows = groupby(value, key=lambda row: row[1])
         members = [_filled(list(group), inner) for _, group in rows]
-    elif all(isinstance(item, (int, str, list)) for item in value):
+    elif all(isinstance(item, (int, str, list)) and _fits(item, inner) for item in value):
         members = [_filled(value, inner)]
     else:
         members = [_lines(item, inner) for item in value]
@@ -37,6 +37,11 @@ def _lines(value: Any, indent: str, label: str = "", end: str = "") -> list[str]
     opening, closing = ("{", "}") if isinstance(value, dict) else ("[", "]")
     body = [part for member in members for part in member]
     return [f"{indent}{label}{opening}", *body, f"{indent}{closing}{end}"]
+
+
+def _fits(item: Any, indent: str) -> bool:
+    """Whether an item has room on a line, its comma included; a text cannot be broken up."""
+    return isinstance(item, str) or len(indent + json.dumps(item)) < WIDTH
 
 
 def _filled(items: list[Any], indent: str) -> list[str]:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 Case = dict[str, Any]
 Document = dict[str, Any]
 
-FORMAT = 1
+FORMAT = 2
 FOLDER = "vectors"
 COPY_COLUMNS = (
     "producer_tp_rank",
@@ -136,7 +136,7 @@ class _Specification:
 def vectors(spec_sha256: str) -> Document:
     """Return all vectors, not yet judged, with the hash of the specification they come from."""
     spec = _Specification.now()
-    planned = [*_swept(spec), *_indivisible(spec), *_faults(spec), *_models(spec)]
+    planned = [*_swept(spec), *_indivisible(spec), *_wide(spec), *_faults(spec), *_models(spec)]
     return {
         "format": FORMAT,
         "about": "Right transfer plans between tensor-parallel groups; see FORMAT.md.",
@@ -148,7 +148,7 @@ def vectors(spec_sha256: str) -> Document:
         "copy_columns": list(COPY_COLUMNS),
         "length_columns": list(LENGTH_COLUMNS),
         "elections": [policy.name for policy in POLICIES],
-        "cases": [*planned, *_refused()],
+        "cases": [*planned, *_refused(), *_refused_ranks()],
     }
 
 
@@ -165,6 +165,12 @@ def _indivisible(spec: _Specification) -> Iterator[Case]:
     why = "Neither TP size divides the other."
     for sizes in vector_inputs.INDIVISIBLE:
         yield _planned(spec, "indivisible", why, sizes, vector_inputs.SWEPT_BYTES_PER_HEAD)
+
+
+def _wide(spec: _Specification) -> Iterator[Case]:
+    why = "Larger than most: a planner may have a bound that small sizes do not show."
+    for sizes in vector_inputs.WIDE:
+        yield _planned(spec, "wide", why, sizes, vector_inputs.SWEPT_BYTES_PER_HEAD)
 
 
 def _faults(spec: _Specification) -> Iterator[Case]:
@@ -207,6 +213,19 @@ def _refused() -> Iterator[Case]:
         }
 
 
+def _refused_ranks() -> Iterator[Case]:
+    for sizes, producer, consumer in vector_inputs.ranks_refused():
+        ranks = f"{_number(producer)}_to_{_number(consumer)}"
+        yield {
+            "name": f"{_name('refused_rank', sizes)}_rank_{ranks}",
+            "why": "A rank counts from 0 and is smaller than its group.",
+            **sizes._asdict(),
+            "producer_tp_rank": producer,
+            "consumer_tp_rank": consumer,
+            "refused": True,
+        }
+
+
 # What each case says.
 
 
@@ -238,8 +257,12 @@ def _planned(
 
 
 def _name(kind: str, sizes: Sizes) -> str:
-    heads, producers, consumers = (str(size).replace("-", "minus_") for size in sizes)
+    heads, producers, consumers = map(_number, sizes)
     return f"{kind}_h{heads}_p{producers}_d{consumers}"
+
+
+def _number(value: int) -> str:
+    return str(value).replace("-", "minus_")
 
 
 def _blocks(spec: _Specification, heads: int, size: int) -> list[list[int]]:
@@ -321,6 +344,9 @@ def _facts(document: Document) -> dict[str, Any]:
         "format": FORMAT,
         "case_count": len(document["cases"]),
         "refused_count": len(document["cases"]) - len(planned),
+        "largest": {
+            name: max(case[name] for case in planned) for name in vector_inputs.Sizes._fields
+        },
         "regimes": dict(Counter(case["regime"] for case in planned)),
         "elections": document["elections"],
         "faults": vector_inputs.FAULTS,

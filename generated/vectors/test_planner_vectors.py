@@ -4,6 +4,11 @@
 
     KV_PLANNER=my_connector.plan pytest test_planner_vectors.py
 
+or, for a planner of the kind of vLLM's Mooncake connector,
+
+    KV_PLANNER=my_connector.plan:compute_sender_transfer_plan \
+        KV_ELECTION=paired pytest test_planner_vectors.py
+
 pytest and the standard library only. KV_PLANNER names what is judged: `module`,
 `module:attribute`, `path.py` or `path.py:attribute`. It is one of
 
@@ -18,9 +23,10 @@ pytest and the standard library only. KV_PLANNER names what is judged: `module`,
         -> (sends, src_byte_offset, dst_byte_offset, byte_count)
 
 told apart by their parameters. A planner passes when every byte of every consumer
-block is written once, with the right head, whichever replica sends it. KV_ELECTION
-asks for the very plan of an election of the vectors. FORMAT.md has the rest: the
-optional functions beside the planner, and what counts as refusing.
+block is written once, with the right head, whichever replica sends it, and when it
+refuses sizes and ranks that are not legal. KV_ELECTION asks for the very plan of an
+election of the vectors, and leaves out the cases that it is not defined for. FORMAT.md
+has the rest: the optional functions beside the planner, and what counts as refusing.
 """
 
 from __future__ import annotations
@@ -33,6 +39,7 @@ import json
 import operator
 import os
 import sys
+import unittest
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -43,7 +50,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-FORMAT = 1
+FORMAT = 2
 VECTORS = Path(__file__).with_name("vectors.json")
 
 HEAD_PARAMETERS = (
@@ -61,14 +68,33 @@ BYTE_PARAMETERS = (
     "local_kv_block_len",
     "remote_kv_block_len",
 )
-# What a planner raises by accident: to fail so is not to refuse.
-ACCIDENTS = (ArithmeticError, LookupError, AttributeError, NameError, TypeError)
 
 Case = dict[str, Any]
 
 
 class UnusableError(Exception):
     """The planner cannot be judged: it is not named, not found or not callable."""
+
+
+class NoAnswerError(Exception):
+    """The planner raised what would end the test or the run, such as pytest.skip."""
+
+
+# What pytest obeys though it is an Exception; what is not one counts like these.
+ORDERS = (pytest.exit.Exception, unittest.SkipTest)
+# What a planner raises by accident: to fail so is not to refuse.
+ACCIDENTS = (
+    ArithmeticError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    MemoryError,
+    NameError,
+    NoAnswerError,
+    RecursionError,
+    StopIteration,
+    TypeError,
+)
 
 
 class Copy(NamedTuple):
@@ -161,7 +187,10 @@ def import_from(place: str) -> Any:
         sys.modules[module.__name__] = module
         sys.path.insert(0, str(path.parent))
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    # A module that calls sys.exit or pytest.skip is not to end or to skip this run.
+    except BaseException as error:
         raise UnusableError(
             f"KV_PLANNER: {place} cannot be imported: {type(error).__name__}: {error}"
         ) from error
@@ -198,7 +227,10 @@ def counts_bytes(named: str, plan: Any) -> bool:
 def takes(function: Callable[..., Any], name: str) -> bool:
     """Whether a function can be given an argument by that name."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
-    parameter = inspect.signature(function).parameters.get(name)
+    try:
+        parameter = inspect.signature(function).parameters.get(name)
+    except (TypeError, ValueError):
+        return False
     return parameter is not None and parameter.kind not in kinds
 
 
@@ -215,7 +247,24 @@ def call(planner: Planner, function: Callable[..., Any], **arguments: Any) -> An
     """Call a function of the planner, with the election where it takes one."""
     if planner.election is not None and takes(function, "election"):
         arguments["election"] = planner.election
-    return function(**arguments)
+    return answer_of(function, **arguments)
+
+
+def answer_of(function: Callable[..., Any], *given: Any, **arguments: Any) -> Any:
+    """Call a function that is judged.
+
+    Raises:
+        NoAnswerError: it raised what pytest or Python take for an order to stop or to
+            skip. Other errors are passed on.
+    """
+    try:
+        return function(*given, **arguments)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as raised:
+        if isinstance(raised, Exception) and not isinstance(raised, ORDERS):
+            raise
+        raise NoAnswerError(f"{type(raised).__name__}: {raised}") from None
 
 
 def ask(planner: Planner, case: Case, producer: int, consumer: int) -> Copy | None:
@@ -264,14 +313,15 @@ def copies_of(name: str) -> dict[tuple[int, int], Copy]:
     found = {}
     for consumer in range(case["consumer_tp_size"]):
         for producer in range(case["producer_tp_size"]):
+            copy, problem = None, None
             try:
                 copy = ask(planner, case, producer, consumer)
             except Exception as error:
-                pytest.fail(
-                    f"{told(case)}\nproducer rank {producer} to consumer rank "
-                    f"{consumer}: the planner raises {type(error).__name__}: {error}",
-                    pytrace=False,
-                )
+                problem = f"the planner raises {type(error).__name__}: {error}"
+            # Out here, or pytest tells the planner's error first and the case last.
+            if problem is not None:
+                pair = f"producer rank {producer} to consumer rank {consumer}"
+                fail_if(case, [f"{pair}: {problem}"])
             if copy is not None:
                 found[producer, consumer] = copy
     return found
@@ -287,6 +337,13 @@ def told(case: Case) -> str:
     ]
     lines += [f"reported: {fault['source']}"] if fault else []
     lines += [f"models: {'; '.join(models)}"] if models else []
+    lines += [
+        f"election {name} is not defined for these sizes: for a planner of that kind "
+        f"set KV_ELECTION={name}; for any other that is not meant for them, in_domain "
+        "returns False"
+        for name in DOCUMENT["elections"]
+        if "plans" in case and not has_plan(case, name)
+    ]
     return "\n".join(lines)
 
 
@@ -434,7 +491,7 @@ def is_judged(planner: Planner, case: Case) -> bool:
         return True
     sizes = tuple(sizes_of(case).values())
     try:
-        return bool(planner.in_domain(*sizes))
+        return bool(answer_of(planner.in_domain, *sizes))
     except Exception as error:
         raise UnusableError(
             f"KV_PLANNER={planner.named}: in_domain{sizes} raises "
@@ -456,6 +513,7 @@ class Selection:
         """Load the planner and ask it for its domain."""
         self.planned: list[Case] = []
         self.refused: list[Case] = []
+        self.refused_ranks: list[Case] = []
         self.left_out: dict[str, int] = {}
         self.planner: Planner | None = None
         self.problem: str | None = None
@@ -465,14 +523,16 @@ class Selection:
                 self.sort(self.planner, case)
         except UnusableError as unusable:
             self.problem = str(unusable)
-            self.planned, self.refused, self.left_out = [], [], {}
+            self.planned, self.refused, self.refused_ranks = [], [], []
+            self.left_out = {}
 
     def sort(self, planner: Planner, case: Case) -> None:
         """Put one case where it belongs."""
         if not is_judged(planner, case):
             self.leave_out("outside the planner's in_domain")
         elif case.get("refused"):
-            self.refused.append(case)
+            of_ranks = "producer_tp_rank" in case
+            (self.refused_ranks if of_ranks else self.refused).append(case)
         elif not has_plan(case, planner.election):
             self.leave_out(f"without a plan of election {planner.election}")
         else:
@@ -482,13 +542,30 @@ class Selection:
         """Count a case that is not judged."""
         self.left_out[reason] = self.left_out.get(reason, 0) + 1
 
-    def has(self, name: str) -> bool:
-        """Whether the planner comes with an optional function."""
-        return getattr(self.planner, name, None) is not None
+    def lacks(self, name: str) -> str | None:
+        """Return why a check is left out, where its function is not there."""
+        there = getattr(self.planner, name, None) is not None
+        return None if there else f"not checked: the planner has no {name}"
+
+    def cannot_compare(self, name: str) -> str | None:
+        """Return why the ranks of a peer function are not those of the planner.
+
+        It may take an election where the planner has one of its own.
+        """
+        planner, lacking = self.planner, self.lacks(name)
+        if planner is None or lacking is not None or planner.election is not None:
+            return lacking
+        by_election = takes(getattr(planner, name), "election")
+        if not by_election or takes(planner.plan, "election"):
+            return None
+        return (
+            f"not checked: {name} takes election and the planner does not, so that "
+            "KV_ELECTION has to name the planner's"
+        )
 
 
-SELECTED = Selection()
 NO_PLANNER = "no planner, see test_the_planner_can_be_judged"
+SELECTED = Selection()
 
 
 def over(cases: list[Case], missing: str | None = None) -> pytest.MarkDecorator:
@@ -502,11 +579,6 @@ def over(cases: list[Case], missing: str | None = None) -> pytest.MarkDecorator:
         mark = pytest.mark.skip(reason=missing)
         parameters = [pytest.param(None, id="none", marks=mark)]
     return pytest.mark.parametrize("case", parameters)
-
-
-def needs(name: str) -> str | None:
-    """Return why a check is left out, where it needs a function that is not there."""
-    return None if SELECTED.has(name) else f"not checked: the planner has no {name}"
 
 
 # The tests.
@@ -539,7 +611,8 @@ def test_every_case_is_judged(reason: str, count: int) -> None:
         pytest.skip(NO_PLANNER)
     if count:
         pytest.skip(f"not checked: {count} of {len(CASES)} cases are {reason}")
-    assert len(SELECTED.planned) + len(SELECTED.refused) == len(CASES)
+    judged = (SELECTED.planned, SELECTED.refused, SELECTED.refused_ranks)
+    assert sum(map(len, judged)) == len(CASES)
 
 
 @over(SELECTED.planned)
@@ -584,18 +657,20 @@ def test_the_plan_is_that_of_the_election(case: Case) -> None:
     )
 
 
-@over(SELECTED.planned, needs("expected_senders"))
+@over(SELECTED.planned, SELECTED.cannot_compare("expected_senders"))
 def test_a_consumer_waits_for_those_who_send(case: Case) -> None:
     """Compare expected_senders with who sends to each consumer rank."""
     planner, faults = the_planner(), []
     assert planner.expected_senders is not None
     for consumer in range(case["consumer_tp_size"]):
-        waits_for = peers(
-            planner,
-            planner.expected_senders,
-            case,
-            {"consumer_tp_rank": consumer},
-        )
+        try:
+            waits_for = peers(
+                planner, planner.expected_senders, case, {"consumer_tp_rank": consumer}
+            )
+        except Exception as error:
+            raised = f"expected_senders: {type(error).__name__}: {error}"
+            faults.append(f"consumer rank {consumer}: {raised}")
+            continue
         sending = sorted(p for p, d in copies_of(case["name"]) if d == consumer)
         if waits_for != sending:
             faults.append(
@@ -605,18 +680,23 @@ def test_a_consumer_waits_for_those_who_send(case: Case) -> None:
     fail_if(case, faults)
 
 
-@over(SELECTED.planned, needs("expected_receivers"))
+@over(SELECTED.planned, SELECTED.cannot_compare("expected_receivers"))
 def test_a_producer_counts_those_it_sends_to(case: Case) -> None:
     """Compare expected_receivers with whom each producer rank sends to."""
     planner, faults = the_planner(), []
     assert planner.expected_receivers is not None
     for producer in range(case["producer_tp_size"]):
-        counts = peers(
-            planner,
-            planner.expected_receivers,
-            case,
-            {"producer_tp_rank": producer},
-        )
+        try:
+            counts = peers(
+                planner,
+                planner.expected_receivers,
+                case,
+                {"producer_tp_rank": producer},
+            )
+        except Exception as error:
+            raised = f"expected_receivers: {type(error).__name__}: {error}"
+            faults.append(f"producer rank {producer}: {raised}")
+            continue
         receiving = sorted(d for p, d in copies_of(case["name"]) if p == producer)
         if counts != receiving:
             faults.append(
@@ -629,11 +709,19 @@ def test_a_producer_counts_those_it_sends_to(case: Case) -> None:
 def peers(
     planner: Planner, function: Callable[..., Any], case: Case, rank: dict[str, int]
 ) -> list[int]:
-    """Return the ranks that a function of the planner names, sorted."""
-    return sorted(call(planner, function, **sizes_of(case), **rank))
+    """Return the ranks that a function of the planner names, sorted.
+
+    Raises:
+        TypeError: it names something that is no integer. Other errors are its own.
+    """
+    named = list(call(planner, function, **sizes_of(case), **rank))
+    try:
+        return sorted(operator.index(number) for number in named)
+    except TypeError:
+        raise TypeError(f"{named!r} are not ranks") from None
 
 
-@over(SELECTED.planned, needs("validate_region_lengths"))
+@over(SELECTED.planned, SELECTED.lacks("validate_region_lengths"))
 def test_lengths_are_accepted_exactly_where_a_plan_fits(case: Case) -> None:
     """Give the length check what fits and what does not."""
     planner, faults = the_planner(), []
@@ -666,21 +754,37 @@ def test_lengths_are_accepted_exactly_where_a_plan_fits(case: Case) -> None:
 @over(SELECTED.refused)
 def test_sizes_that_are_not_legal_are_refused(case: Case) -> None:
     """The planner raises for every pair of ranks, and not by accident."""
-    planner, faults = the_planner(), []
+    fail_if(
+        case,
+        [
+            fault
+            for producer in range(max(case["producer_tp_size"], 1))
+            for consumer in range(max(case["consumer_tp_size"], 1))
+            for fault in not_refused(case, producer, consumer)
+        ],
+    )
+
+
+@over(SELECTED.refused_ranks)
+def test_ranks_that_are_not_of_the_group_are_refused(case: Case) -> None:
+    """The planner raises for a rank that is not of its group, and not by accident."""
+    ranks = (case["producer_tp_rank"], case["consumer_tp_rank"])
+    fail_if(case, not_refused(case, *ranks))
+
+
+def not_refused(case: Case, producer: int, consumer: int) -> Iterator[str]:
+    """Say what the planner does for a pair of ranks, unless it refuses."""
     # Lengths that a planner which rounds down would find right.
     held = {
         side: max(case["total_num_kv_heads"] // max(case[f"{side}_tp_size"], 1), 1)
         for side in ("producer", "consumer")
     }
     asked = case | {f"{side}_block_bytes": 24 * count for side, count in held.items()}
-    for producer in range(max(case["producer_tp_size"], 1)):
-        for consumer in range(max(case["consumer_tp_size"], 1)):
-            pair = f"producer rank {producer} to consumer rank {consumer}"
-            try:
-                made = ask(planner, asked, producer, consumer)
-                faults.append(f"{pair}: planned {made}, where it should refuse")
-            except ACCIDENTS as error:
-                faults.append(f"{pair}: no refusal, {type(error).__name__}: {error}")
-            except Exception:
-                continue
-    fail_if(case, faults)
+    pair = f"producer rank {producer} to consumer rank {consumer}"
+    try:
+        made = ask(the_planner(), asked, producer, consumer)
+        yield f"{pair}: planned {made}, where it should refuse"
+    except ACCIDENTS as error:
+        yield f"{pair}: no refusal, {type(error).__name__}: {error}"
+    except Exception:
+        return

@@ -28,6 +28,7 @@ SENDERS = "test_a_consumer_waits_for_those_who_send"
 RECEIVERS = "test_a_producer_counts_those_it_sends_to"
 LENGTHS = "test_lengths_are_accepted_exactly_where_a_plan_fits"
 REFUSED = "test_sizes_that_are_not_legal_are_refused"
+RANKS = "test_ranks_that_are_not_of_the_group_are_refused"
 
 # The tests that see a violation of an invariant, one of which is enough.
 SEEN_BY = {
@@ -52,6 +53,10 @@ SUBJECT = BROKEN[NAME].subject if NAME else RIGHT
 def plan_transfer(
     *, total_num_kv_heads, producer_tp_size, producer_tp_rank, consumer_tp_size, consumer_tp_rank
 ):
+    if producer_tp_rank not in range(producer_tp_size):
+        raise ValueError("the producer rank is not of its group")
+    if consumer_tp_rank not in range(consumer_tp_size):
+        raise ValueError("the consumer rank is not of its group")
     return SUBJECT.plan(
         total_num_kv_heads, producer_tp_size, producer_tp_rank, consumer_tp_size, consumer_tp_rank
     )
@@ -94,6 +99,8 @@ BY_LISTING = """
 def heads_of(H, T, r):
     if H < 1 or T < 1 or (H % T and T % H):
         raise ValueError(f"{T} ranks, {H} heads")
+    if not 0 <= r < T:
+        raise ValueError(f"rank {r} of {T}")
     return [h for h in range(H) if h * T < (r + 1) * H and r * H < (h + 1) * T]
 
 def plan_transfer(
@@ -193,7 +200,7 @@ def test_our_planner_passes(alone: Path, election: str | None) -> None:
     skipped = re.findall(r"not checked: .*", outcome.output)
     assert skipped == {
         None: ["not checked: KV_ELECTION is not set"],
-        "paired": ["not checked: 33 of 249 cases are without a plan of election paired"],
+        "paired": ["not checked: 39 of 317 cases are without a plan of election paired"],
     }.get(election, [])
 
 
@@ -201,6 +208,26 @@ def test_our_planner_in_bytes_passes(alone: Path) -> None:
     named = "kvreshard.generated.planner:compute_sender_transfer_plan"
     outcome = judge(alone, named, "paired")
     assert outcome.code == 0, outcome.output
+
+
+def test_our_planner_in_bytes_without_an_election_is_told_what_to_set(alone: Path) -> None:
+    outcome = judge(alone, "kvreshard.generated.planner:compute_sender_transfer_plan")
+    assert outcome.failed_tests == {EFFECT}
+    assert len(outcome.failed) == 39
+    assert (
+        "case indivisible_h12_p3_d4: Neither TP size divides the other.\n"
+        "election paired is not defined for these sizes: for a planner of that kind set "
+        "KV_ELECTION=paired; for any other that is not meant for them, in_domain returns False\n"
+        "producer rank 0 to consumer rank 0: the planner raises ValueError: election='paired' is "
+    ) in outcome.output
+    assert re.findall(r"not checked: .*", outcome.output) == [
+        "not checked: KV_ELECTION is not set",
+        *(
+            f"not checked: {name} takes election and the planner does not, so that KV_ELECTION "
+            "has to name the planner's"
+            for name in ("expected_senders", "expected_receivers")
+        ),
+    ]
 
 
 def test_a_vendored_planner_passes_from_its_file(alone: Path) -> None:
@@ -227,7 +254,7 @@ def test_the_right_planner_of_the_broken_ones_passes(alone: Path) -> None:
     (alone / "subject.py").write_text(ADAPTER.format(name=""), encoding="utf-8")
     outcome = judge(alone, "subject.py")
     assert outcome.code == 0, outcome.output
-    assert "not checked: 13 of 249 cases are outside the planner's in_domain" in outcome.output
+    assert "not checked: 13 of 317 cases are outside the planner's in_domain" in outcome.output
 
 
 # Broken planners fail, each in the tests that its invariants name
@@ -303,7 +330,7 @@ def test_a_fault_is_told_with_its_source_and_who_wrote_what(alone: Path) -> None
         ("json", None, "KV_PLANNER=json: it has neither plan_transfer nor "),
         ("builtins:dict", None, "KV_PLANNER=builtins:dict: its parameters cannot be read: "),
         ("own:SIZE", None, "KV_PLANNER=own:SIZE is a int, no function"),
-        ("empty", None, "nothing was checked: of 65 cases no legal one is judged; 65 outside "),
+        ("empty", None, "nothing was checked: of 77 cases no legal one is judged; 77 outside "),
         ("wild", None, "KV_PLANNER=wild: in_domain(1, 1, 1) raises ZeroDivisionError: "),
     ],
 )
@@ -332,6 +359,25 @@ def test_a_planner_that_cannot_be_judged_fails(
             ("H < 1 or T < 1 or ", ""),
             {REFUSED},
             "producer rank 0 to consumer rank 0: no refusal, ZeroDivisionError: ",
+        ),
+        (
+            ('raise ValueError(f"{T} ranks, {H} heads")', "return heads_of(H, T, r)"),
+            {REFUSED},
+            "producer rank 0 to consumer rank 0: no refusal, RecursionError: ",
+        ),
+        (
+            ("    if not 0 <= r < T:\n        raise", "    r %= T\n    if False:\n        raise"),
+            {RANKS},
+            (
+                "case refused_rank_h4_p2_d4_rank_0_to_minus_1: A rank counts from 0 and is smaller "
+                "than its group.\n"
+                "producer rank 0 to consumer rank -1: planned None, where it should refuse\n"
+            ),
+        ),
+        (
+            ('raise ValueError(f"rank {r} of {T}")', "raise LookupError(r)"),
+            {RANKS},
+            "producer rank 2 to consumer rank 0: no refusal, LookupError: 2\n",
         ),
         (
             ("return False, 0, 0, 0", "return None"),
@@ -402,6 +448,155 @@ def test_each_way_to_be_wrong_is_told(
     assert outcome.code == 1
     assert outcome.failed_tests == failed
     assert message in outcome.output
+    assert "another exception" not in outcome.output
+
+
+# The functions of a planner, all there and all right, with a place to go wrong in each.
+BESIDE_LISTING = """
+import unittest
+import pytest
+from own import heads_of, plan_transfer as listed
+
+def plan_transfer(
+    *, total_num_kv_heads, producer_tp_size, producer_tp_rank, consumer_tp_size, consumer_tp_rank
+):
+    plan = listed(**locals())
+    {plan_transfer}
+    return plan
+
+def expected_senders(*, producer_tp_size, **rest):
+    ranks = [
+        p for p in range(producer_tp_size)
+        if listed(producer_tp_size=producer_tp_size, producer_tp_rank=p, **rest)[0]
+    ]
+    {expected_senders}
+    return ranks
+
+def expected_receivers(*, consumer_tp_size, **rest):
+    ranks = [
+        d for d in range(consumer_tp_size)
+        if listed(consumer_tp_size=consumer_tp_size, consumer_tp_rank=d, **rest)[0]
+    ]
+    {expected_receivers}
+    return ranks
+
+def validate_region_lengths(
+    *, total_num_kv_heads, producer_tp_size, consumer_tp_size, producer_region_bytes,
+    consumer_region_bytes,
+):
+    {validate_region_lengths}
+    mine = len(heads_of(total_num_kv_heads, producer_tp_size, 0))
+    theirs = len(heads_of(total_num_kv_heads, consumer_tp_size, 0))
+    per_head, rest = divmod(producer_region_bytes, mine)
+    return per_head > 0 and rest == 0 and consumer_region_bytes == per_head * theirs
+
+def in_domain(H, P, D):
+    {in_domain}
+    return True
+
+{module}
+"""
+PLACES = (
+    "plan_transfer",
+    "expected_senders",
+    "expected_receivers",
+    "validate_region_lengths",
+    "in_domain",
+    "module",
+)
+
+
+def judge_beside_listing(folder: Path, **lines: str) -> Outcome:
+    """Judge the planner above, with a line of its own in some places."""
+    (folder / "own.py").write_text(BY_LISTING, encoding="utf-8")
+    text = BESIDE_LISTING.format(**(dict.fromkeys(PLACES, "pass") | lines))
+    (folder / "beside.py").write_text(text, encoding="utf-8")
+    return judge(folder, "beside")
+
+
+def test_the_functions_beside_a_planner_pass(small: Path) -> None:
+    outcome = judge_beside_listing(small)
+    assert outcome.code == 0, outcome.output
+    assert re.findall(r"not checked: .*", outcome.output) == ["not checked: KV_ELECTION is not set"]
+
+
+@pytest.mark.parametrize(
+    ("name", "failed", "message"),
+    [
+        (
+            "expected_senders",
+            {SENDERS},
+            "consumer rank 0: expected_senders: TypeError: [0.0] are not ranks\n",
+        ),
+        (
+            "expected_receivers",
+            {RECEIVERS},
+            "producer rank 0: expected_receivers: TypeError: [0.0] are not ranks\n",
+        ),
+    ],
+)
+def test_peers_that_are_no_integers_fail(
+    small: Path, name: str, failed: set[str], message: str
+) -> None:
+    outcome = judge_beside_listing(small, **{name: "ranks = [rank / 1 for rank in ranks]"})
+    assert outcome.code == 1
+    assert outcome.failed_tests == failed
+    assert message in outcome.output
+
+
+SKIP = "pytest.skip('no', allow_module_level=True)"
+
+
+@pytest.mark.parametrize(
+    ("place", "stop", "failed", "message"),
+    [
+        (
+            "plan_transfer",
+            SKIP,
+            {EFFECT, SENDERS, RECEIVERS},
+            "the planner raises NoAnswerError: Skipped: no",
+        ),
+        (
+            "plan_transfer",
+            "pytest.exit('no', returncode=0)",
+            {EFFECT, SENDERS, RECEIVERS},
+            "the planner raises NoAnswerError: Exit: no",
+        ),
+        (
+            "plan_transfer",
+            "raise SystemExit(0)",
+            {EFFECT, SENDERS, RECEIVERS},
+            "the planner raises NoAnswerError: SystemExit: 0",
+        ),
+        ("expected_senders", SKIP, {SENDERS}, "expected_senders: NoAnswerError: Skipped: no"),
+        (
+            "expected_senders",
+            "raise unittest.SkipTest('no')",
+            {SENDERS},
+            "expected_senders: NoAnswerError: SkipTest: no",
+        ),
+        ("expected_receivers", SKIP, {RECEIVERS}, "expected_receivers: NoAnswerError: Skipped: no"),
+        ("validate_region_lengths", SKIP, {LENGTHS}, " bytes: NoAnswerError: Skipped: no"),
+        ("in_domain", SKIP, {LOADED}, "in_domain(1, 1, 1) raises NoAnswerError: Skipped: no"),
+        ("module", SKIP, {LOADED}, "KV_PLANNER: beside cannot be imported: Skipped: no"),
+    ],
+)
+def test_to_stop_or_to_skip_is_to_fail(
+    small: Path, place: str, stop: str, failed: set[str], message: str
+) -> None:
+    outcome = judge_beside_listing(small, **{place: stop})
+    assert outcome.code == 1
+    assert outcome.failed_tests == failed
+    assert message in outcome.output
+
+
+def test_to_skip_is_not_to_refuse(small: Path) -> None:
+    text = "import pytest\n" + BY_LISTING.replace("raise ValueError(", "pytest.skip(")
+    (small / "own.py").write_text(text, encoding="utf-8")
+    outcome = judge(small, "own")
+    assert outcome.code == 1
+    assert outcome.failed_tests == {REFUSED, RANKS}
+    assert "no refusal, NoAnswerError: Skipped: rank 2 of 2\n" in outcome.output
 
 
 @pytest.mark.parametrize(
@@ -472,8 +667,8 @@ def in_domain(H, P, D):
 
 def test_vectors_of_another_format_are_refused(small: Path) -> None:
     path = small / "vectors.json"
-    text = path.read_text(encoding="utf-8").replace('"format": 1,', '"format": 2,')
+    text = path.read_text(encoding="utf-8").replace('"format": 2,', '"format": 1,')
     path.write_text(text, encoding="utf-8")
     outcome = judge(small, "kvreshard.generated.planner")
     assert outcome.code == 2
-    assert "vectors.json has format 2, this file reads format 1" in outcome.output
+    assert "vectors.json has format 1, this file reads format 2" in outcome.output

@@ -85,6 +85,34 @@ def test_models_have_the_shapes_that_the_demo_gives_them() -> None:
         assert (ours[name].kv_heads, ours[name].elements) == (shape.kv_heads, 2 * shape.head_dim)
 
 
+@pytest.mark.parametrize("large", ["total_num_kv_heads", "producer_tp_size", "consumer_tp_size"])
+def test_a_bound_on_one_of_the_sizes_is_met(large: str) -> None:
+    sizes = {"total_num_kv_heads", "producer_tp_size", "consumer_tp_size"}
+    assert any(
+        case[large] > 32 and all(case[name] <= 32 for name in sizes - {large}) for case in PLANNED
+    )
+
+
+def test_models_without_grouped_heads_have_cases() -> None:
+    for name, heads in (("Llama-2-7B", 32), ("Llama-2-13B", 40)):
+        pairs = {
+            (case["producer_tp_size"], case["consumer_tp_size"])
+            for case in PLANNED
+            if name in case.get("models", []) and case["total_num_kv_heads"] == heads
+        }
+        assert {(1, 4), (4, 1), (8, 4), (4, 8)} <= pairs
+
+
+def test_ranks_past_each_end_of_each_group_are_refused() -> None:
+    found = set()
+    for case in CASES.values():
+        for side in ("producer", "consumer"):
+            rank = case.get(f"{side}_tp_rank", 0)
+            if rank < 0 or rank >= case[f"{side}_tp_size"] > 0:
+                found.add((side, rank < 0))
+    assert found == {(side, below) for side in ("producer", "consumer") for below in (True, False)}
+
+
 def test_every_model_has_a_case() -> None:
     found = {name for case in PLANNED for name in case.get("models", [])}
     assert found == {model.name for model in vector_inputs.MODELS}
@@ -347,6 +375,20 @@ def test_the_judge_sees_an_edit(edit: Callable[[dict[str, Any]], None], complain
     assert complaint in _edited(SIX, edit)
 
 
+RANK = "refused_rank_h4_p2_d4_rank_2_to_0"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "complaint"),
+    [
+        ("producer_tp_rank", 1, "ranks of their groups are refused"),
+        ("producer_tp_size", 3, "it is about ranks, and its sizes are not legal either"),
+    ],
+)
+def test_the_judge_sees_an_edit_of_a_refused_rank(name: str, value: int, complaint: str) -> None:
+    assert complaint in _edited(RANK, lambda case: case.__setitem__(name, value))
+
+
 def test_a_name_that_is_there_twice_is_seen() -> None:
     document = DOCUMENT | {"cases": [*DOCUMENT["cases"], CASES[SIX]]}
     assert complaints(document) == [f"vectors: {SIX} is there 2 times"]
@@ -371,7 +413,10 @@ def test_the_text_is_the_document() -> None:
 def test_the_text_of_a_small_document() -> None:
     rows = [[p, d, p * 1000, d * 1000] for d in range(2) for p in range(4)]
     lengths = [[number, number] for number in range(12)]
-    document = {"cases": [{"name": "one", "copies": rows, "lengths": lengths}]}
+    blocks = [list(range(25)), [25]]
+    document = {
+        "cases": [{"name": "one", "copies": rows, "lengths": lengths, "blocks": blocks}],
+    }
     assert as_text(document) == (
         "{\n"
         '  "cases": [\n'
@@ -384,6 +429,14 @@ def test_the_text_of_a_small_document() -> None:
         '      "lengths": [\n'
         "        [0, 0], [1, 1], [2, 2], [3, 3], [4, 4], [5, 5], [6, 6], [7, 7], [8, 8], [9, 9],\n"
         "        [10, 10], [11, 11]\n"
+        "      ],\n"
+        '      "blocks": [\n'
+        "        [\n"
+        "          0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, "
+        "11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,\n"
+        "          24\n"
+        "        ],\n"
+        "        [25]\n"
         "      ]\n"
         "    }\n"
         "  ]\n"

@@ -42,6 +42,7 @@ def test_every_object_is_closed_and_every_definition_is_used() -> None:
 
 
 OPTIONAL = {"fault", "models"}
+FIRST_REFUSED = next(at for at, case in enumerate(DOCUMENT["cases"]) if "refused" in case)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,7 @@ OPTIONAL = {"fault", "models"}
         (["cases", 0], None),
         (["cases", 0, "plans", 0], None),
         (["cases", -1], "refused"),
+        (["cases", FIRST_REFUSED], "refused"),
     ],
 )
 def test_every_member_is_needed_and_no_other_is_allowed(
@@ -75,7 +77,7 @@ def test_every_member_is_needed_and_no_other_is_allowed(
 @pytest.mark.parametrize(
     "edit",
     [
-        lambda document: document.update(format=2),
+        lambda document: document.update(format=1),
         lambda document: document.update(format=True),
         lambda document: document.update(cases=[]),
         lambda document: document["provenance"].update(spec_sha256="0" * 63),
@@ -88,6 +90,8 @@ def test_every_member_is_needed_and_no_other_is_allowed(
         lambda document: document["cases"][0].update(models=[]),
         lambda document: document["cases"][0].update(refused=True),
         lambda document: document["cases"][-1].update(refused=False),
+        lambda document: document["cases"][-1].update(producer_tp_rank=0.5),
+        lambda document: document["cases"][0].update(producer_tp_rank=0, consumer_tp_rank=0),
         lambda document: document["cases"][0]["plans"].clear(),
         lambda document: document["cases"][0]["plans"][0]["copies"].clear(),
         lambda document: document["cases"][0]["plans"][0]["copies"][0].pop(),
