@@ -17,6 +17,7 @@ from kvreshard.spec.formula import FORMULAS, Formula, Truth
 
 Value = int | bool
 _Step = Callable[[Mapping[str, int]], Value]
+_Function = Callable[..., Value]
 
 
 def _all(*values: Value) -> bool:
@@ -49,18 +50,12 @@ _OPERATORS: dict[int, Callable[..., Value]] = {
 }
 
 
-def executable(formula: Formula) -> Callable[..., Value]:
+def executable(formula: Formula) -> _Function:
     """Return a Python function of the formula's parameters, in their order.
 
     The formula is looked up by its name, as those that it applies are.
     """
-    step = _compile(FORMULAS[formula.name].body, range(0))
-    names = formula.parameter_names
-
-    def run(*arguments: int) -> Value:
-        return step(dict(zip(names, arguments, strict=True)))
-
-    return run
+    return _callee(formula.name, {})
 
 
 def executable_truth(statement: Truth, ranks: range) -> Callable[[Mapping[str, int]], bool]:
@@ -73,20 +68,29 @@ def executable_truth(statement: Truth, ranks: range) -> Callable[[Mapping[str, i
         statement: may say that some integer exists.
         ranks: where that integer is looked for.
     """
-    step = _compile(statement, ranks)
+    step = _compile(statement, ranks, {})
     return lambda values: bool(step(values))
 
 
-def _compile(expression: z3.ExprRef, ranks: range) -> _Step:
+def _callee(name: str, known: dict[str, _Function]) -> _Function:
+    """Return the function of a formula, compiled once however often it is applied."""
+    if name not in known:
+        names = FORMULAS[name].parameter_names
+        step = _compile(FORMULAS[name].body, range(0), known)
+        known[name] = lambda *arguments: step(dict(zip(names, arguments, strict=True)))
+    return known[name]
+
+
+def _compile(expression: z3.ExprRef, ranks: range, known: dict[str, _Function]) -> _Step:
     if z3.is_quantifier(expression):
-        return _search(expression, ranks)
+        return _search(expression, ranks, known)
     if z3.is_int_value(expression):
         constant = expression.as_long()
         return lambda _: constant
     name = expression.decl().name()
-    steps = [_compile(child, ranks) for child in expression.children()]
+    steps = [_compile(child, ranks, known) for child in expression.children()]
     if name in FORMULAS:
-        callee = executable(FORMULAS[name])
+        callee = _callee(name, known)
         return lambda values: callee(*[step(values) for step in steps])
     if z3.is_const(expression) and expression.decl().kind() == z3.Z3_OP_UNINTERPRETED:
         return lambda values: values[name]
@@ -99,12 +103,12 @@ def _compile(expression: z3.ExprRef, ranks: range) -> _Step:
     return lambda values: apply(*[step(values) for step in steps])
 
 
-def _search(expression: z3.QuantifierRef, ranks: range) -> _Step:
+def _search(expression: z3.QuantifierRef, ranks: range, known: dict[str, _Function]) -> _Step:
     if not expression.is_exists() or expression.num_vars() != 1:
         raise ValueError(f"not the existence of one integer: {expression}")
     # A name of its own: a constant of the statement may have the variable's.
     name = f"{expression.var_name(0)}!{expression.get_id()}"
-    body = _compile(z3.substitute_vars(expression.body(), z3.Int(name)), ranks)
+    body = _compile(z3.substitute_vars(expression.body(), z3.Int(name)), ranks, known)
 
     def search(values: Mapping[str, int]) -> bool:
         found = [body({**values, name: rank}) for rank in ranks]

@@ -53,14 +53,25 @@ def ruled_out_scenario(mutant: Mutant) -> tuple[str, Model] | None:
 
 
 def _lost_witness(item: Obligation, mutant: Mutant) -> Model:
-    conditions = _conditions(item)
-    model = _smallest_witness(conditions)
+    model = _smallest_witness(_conditions(item))
     if model is None:
         raise DoesNotReplayError(f"{item.name} has no witness with sizes up to {LARGEST}")
+    replay_lost_witness(item, mutant, model)
+    return model
+
+
+def replay_lost_witness(item: Obligation, mutant: Mutant, model: Model) -> None:
+    """Run a scenario in plain Python for a witness, as specified and with the mutant.
+
+    Raises:
+        DoesNotReplayError: the model is no witness, or the mutant keeps it.
+    """
+    conditions = _conditions(item)
+    if not _holds(_executables(conditions), model):
+        raise DoesNotReplayError(f"{item.name} has no witness {model}")
     with mutant.applied():
         if _holds(_executables(conditions), model):
             raise DoesNotReplayError(f"{item.name}: {mutant.name} keeps the witness {model}")
-    return model
 
 
 def _smallest_witness(conditions: list[Truth]) -> Model | None:
