@@ -31,6 +31,8 @@ def mutate(wanted: str, jobs: int | None, no_cache: bool, as_json: bool) -> None
         run = mutating.mutate_all(
             console, wanted=wanted, jobs=jobs or os.cpu_count() or 1, use_cache=not no_cache
         )
+    except mutating.NoMutantError as error:
+        raise click.BadParameter(str(error), param_hint="'--filter'") from error
     except refuting.DoesNotReplayError as error:
         click.echo(f"the solver's model is none in plain Python: {error}", err=True)
         sys.exit(FAILED)

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+class NoMutantError(Exception):
+    """A filter that chooses nothing."""
+
+
 @dataclass(frozen=True)
 class Run:
     """What a run gave: the matrix and the exit code."""
@@ -44,6 +48,7 @@ def mutate_all(console: Console, *, wanted: str, jobs: int, use_cache: bool) -> 
     The matrix and its document are written only where nothing was left out.
 
     Raises:
+        NoMutantError: there is none.
         DoesNotReplayError: a model of the solver is none in plain Python.
     """
     whole = generate()
@@ -53,7 +58,10 @@ def mutate_all(console: Console, *, wanted: str, jobs: int, use_cache: bool) -> 
         unchanged=tuple(name for name in whole.unchanged if wanted in name),
     )
     if not chosen.mutants:
-        console.print(f"no mutant has {wanted!r} in its name", style="bold red")
+        raise NoMutantError(
+            f"no mutant has {wanted!r} in its name; "
+            f"legal: a part of a name such as {whole.mutants[0].name}"
+        )
     rows, standings = _judged(console, chosen, () if wanted else tuple(INVARIANTS), jobs, use_cache)
     matrix = matrices.build(chosen, rows, standings)
     if not wanted:

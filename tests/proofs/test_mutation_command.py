@@ -54,10 +54,15 @@ def test_json_is_the_matrix_and_nothing_else() -> None:
     assert matrix["mutants"][0]["cells"][CONTENT]["killed_by"] == f"{CONTENT}/bytes"
 
 
-def test_a_filter_that_chooses_nothing_fails() -> None:
-    result = run("--filter", "no such mutant")
-    assert result.exit_code == 1
-    assert "no mutant has 'no such mutant' in its name" in result.stdout
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_a_filter_that_chooses_nothing_is_wrong_usage(form: tuple[str, ...]) -> None:
+    result = run("--filter", "zzz", *form)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.splitlines()[-1] == (
+        "Error: Invalid value for '--filter': no mutant has 'zzz' in its name; "
+        "legal: a part of a name such as byte_address@0:value_plus_1"
+    )
 
 
 def test_a_survivor_without_an_explanation_is_told_and_fails(
