@@ -22,6 +22,7 @@ from kvreshard.codegen.module_shape import check_encoding, check_module
 from kvreshard.codegen.modules import PLANNER, EmittedModule
 from kvreshard.codegen.printer import is_application
 from kvreshard.codegen.selection import assumed_by, called_by, subexpressions
+from kvreshard.proofs.divisors import divisors_are_positive
 from kvreshard.spec.canonical import spec_formulas
 from kvreshard.spec.formula import unfold
 from kvreshard.spec.int64 import fits_int64, int64_bounds_for
@@ -138,7 +139,7 @@ def _verdict(made: Formula, node: ast.FunctionDef | None, module: EmittedModule)
 
 
 def _compare(made: Formula, lifted: Lifted, line: int) -> FunctionVerdict:
-    defined = divisors_are_positive(made.body)
+    defined = divisors_are_positive([made.body])
     if _check(defined) != z3.sat:
         detail = "the formula's divisors were not shown to have a legal value"
         return FunctionVerdict(made.name, "unknown", line, detail)
@@ -185,27 +186,6 @@ def _fits(made: Formula, lifted: Lifted) -> FunctionVerdict | None:
             return FunctionVerdict(made.name, verdict, computed.line, detail)
     detail = "each integer was proved to fit 64 bits, and not all of them together"
     return FunctionVerdict(made.name, "unknown", None, detail)
-
-
-def divisors_are_positive(expression: z3.ExprRef) -> list[z3.BoolRef]:
-    """Return, for each division that the expression computes, that its divisor is at least 1."""
-    found: list[z3.BoolRef] = []
-
-    def visit(node: z3.ExprRef, path: tuple[z3.BoolRef, ...]) -> None:
-        children = node.children()
-        if z3.is_app_of(node, z3.Z3_OP_ITE):
-            condition, then, otherwise = children
-            visit(condition, path)
-            visit(then, (*path, condition))
-            visit(otherwise, (*path, z3.Not(condition)))
-            return
-        if z3.is_app_of(node, z3.Z3_OP_IDIV) or z3.is_app_of(node, z3.Z3_OP_MOD):
-            found.append(z3.Implies(z3.And(*path), children[1] >= 1))
-        for child in children:
-            visit(child, path)
-
-    visit(expression, ())
-    return found
 
 
 def _check(assertions: list[z3.BoolRef]) -> z3.CheckSatResult:

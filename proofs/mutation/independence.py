@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import z3
 
 from kvreshard.proofs.judge import Copy, Subject, is_legal, judge
-from kvreshard.proofs.mutation.refute import DoesNotReplayError
+from kvreshard.proofs.mutation.refute import DoesNotReplayError, written_out
 from kvreshard.proofs.rewrite import constants_of
 from kvreshard.spec.formula import Truth, unfold
 from kvreshard.spec.invariants import INVARIANTS, M_D, M_P, Claim, Planner
@@ -163,7 +163,7 @@ def _instances_of(claim: Truth, domains: Domains) -> Iterator[Truth]:
         pairs = [(constant, z3.IntVal(value)) for constant, value in zip(free, values, strict=True)]
         instance = z3.simplify(z3.substitute(claim, *pairs))
         if not z3.is_true(instance):
-            yield _written_out(instance, domains["producer_tp_rank"])
+            yield written_out(instance, domains["producer_tp_rank"])
 
 
 def _without_existence(claim: Truth) -> Truth:
@@ -178,15 +178,6 @@ def _leaves(claim: z3.ExprRef) -> Iterator[z3.ExprRef]:
             yield from _leaves(child)
     else:
         yield claim
-
-
-def _written_out(claim: z3.ExprRef, ranks: range) -> z3.ExprRef:
-    if z3.is_quantifier(claim):
-        bodies = [z3.substitute_vars(claim.body(), z3.IntVal(rank)) for rank in ranks]
-        return z3.Or(*bodies) if claim.is_exists() else z3.And(*bodies)
-    if z3.is_and(claim) or z3.is_or(claim) or z3.is_not(claim) or z3.is_implies(claim):
-        return claim.decl()(*[_written_out(child, ranks) for child in claim.children()])
-    return claim
 
 
 def _window(sizes: Sizes) -> Iterable[Truth]:

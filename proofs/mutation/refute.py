@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING
 
 import z3
 
+from kvreshard.proofs.divisors import divisors_are_positive
 from kvreshard.proofs.evaluate import executable_truth
 from kvreshard.proofs.mutation import statements
 from kvreshard.proofs.mutation.answers import Answers, Model
-from kvreshard.proofs.mutation.sites import extremum_name
 from kvreshard.proofs.mutation.statements import FIXED, MAXIMUM, RANGES, Statement
 from kvreshard.proofs.question import smt2
 from kvreshard.proofs.solve import solver_version
 from kvreshard.spec.formula import Truth, unfold
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 # Resource units of z3 per query. The dearest query of the specification itself takes a hundredth.
 RLIMIT = 5_000_000
@@ -82,11 +82,12 @@ def _code_hash() -> str:
 
 def query(statement: Statement) -> Iterator[Truth]:
     """Yield what a model that refutes the statement on its range has to satisfy."""
-    written = [*map(_written_out, map(unfold, (*statement.hypotheses, statement.goal)))]
+    stated = map(unfold, (*statement.hypotheses, statement.goal))
+    written = [written_out(one, RANKS) for one in stated]
     yield from written[:-1]
     yield z3.Not(written[-1])
     yield from _ranges(statement.constants())
-    yield from _divisors_are_positive(written)
+    yield from divisors_are_positive(written)
 
 
 def replay(statement: Statement, model: Model) -> None:
@@ -111,46 +112,23 @@ def replay(statement: Statement, model: Model) -> None:
         raise DoesNotReplayError(f"{told}: {type(error).__name__}: {error}") from error
 
 
-def _written_out(statement: Truth) -> Truth:
-    """Write "some rank" out over the ranks."""
-    if not z3.is_quantifier(statement):
-        return statement
-    body = statement.body()
-    return z3.Or(*[z3.substitute_vars(body, z3.IntVal(rank)) for rank in RANKS])
+def written_out(statement: z3.ExprRef, ranks: range) -> z3.ExprRef:
+    """Write out over the ranks what is said of some rank, or of each.
+
+    A quantifier is looked for under `and`, `or`, `not` and implications.
+    """
+    if z3.is_quantifier(statement):
+        bodies = [z3.substitute_vars(statement.body(), z3.IntVal(rank)) for rank in ranks]
+        return z3.Or(*bodies) if statement.is_exists() else z3.And(*bodies)
+    if any(one(statement) for one in (z3.is_and, z3.is_or, z3.is_not, z3.is_implies)):
+        return statement.decl()(*[written_out(child, ranks) for child in statement.children()])
+    return statement
 
 
 def _ranges(names: set[str]) -> Iterator[Truth]:
     for name in sorted(names & RANGES.keys()):
         low, high = RANGES[name]
         yield z3.And(low <= z3.Int(name), z3.Int(name) <= high)
-
-
-def _divisors_are_positive(expressions: Iterable[z3.ExprRef]) -> list[Truth]:
-    """Return that each divisor which is computed is at least 1.
-
-    Both operands of a maximum or a minimum are computed in its condition.
-    """
-    found: dict[tuple[int, ...], Truth] = {}
-    # Nodes are kept with their numbers: z3 gives the number of a dead node to a new one.
-    seen: dict[tuple[int, int], tuple[z3.ExprRef, Truth]] = {}
-    pending = [(expression, z3.BoolVal(True)) for expression in expressions]
-    while pending:
-        node, path = pending.pop()
-        if (node.get_id(), path.get_id()) in seen:
-            continue
-        seen[node.get_id(), path.get_id()] = (node, path)
-        if z3.is_app_of(node, z3.Z3_OP_IDIV) or z3.is_app_of(node, z3.Z3_OP_MOD):
-            divisor = node.arg(1)
-            positive = divisor >= 1 if z3.is_true(path) else z3.Implies(path, divisor >= 1)
-            found[divisor.get_id(), path.get_id()] = positive
-        parts = [(child, path) for child in node.children()]
-        if z3.is_app_of(node, z3.Z3_OP_ITE):
-            test, then, otherwise = node.children()
-            parts = [(test, path)]
-            if not extremum_name(node):
-                parts += [(then, z3.And(path, test)), (otherwise, z3.And(path, z3.Not(test)))]
-        pending += parts
-    return list(found.values())
 
 
 def _search(text: str, names: Sequence[str]) -> tuple[str, Model | None]:
