@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 SEARCHED_TO = 12
 
+# A planner that raises sends nothing.
+BROKEN_BY_RAISING = "every_consumer_head_is_covered_exactly_once"
+
 
 @dataclass(frozen=True)
 class Counterexample:
@@ -118,7 +121,7 @@ def _judged(subject: Subject, H: int, P: int, D: int) -> Iterator[Violation]:
         yield from judge(subject, H, P, D)
     except (ArithmeticError, ValueError, IndexError) as error:
         yield Violation(
-            "every_consumer_head_is_covered_exactly_once",
+            BROKEN_BY_RAISING,
             H,
             P,
             D,

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kvreshard.proofs.counterexample import (
+    BROKEN_BY_RAISING,
     smallest_counterexamples,
     specified,
     specified_layout,
@@ -30,9 +31,8 @@ if TYPE_CHECKING:
     from kvreshard.proofs.mutation.answers import Answers, Model
     from kvreshard.proofs.mutation.mutants import Mutant
 
-
-_COVERED = "every_consumer_head_is_covered_exactly_once"
-_CONTENT = "every_written_byte_holds_the_same_head_token_and_position"
+# A layout that raises places nothing.
+LAYOUT_BROKEN_BY_RAISING = "every_written_byte_holds_the_same_head_token_and_position"
 
 
 @dataclass(frozen=True)
@@ -130,12 +130,12 @@ def _enumerated(cells: Iterable[Cell]) -> tuple[str, ...]:
     names = ("total_num_kv_heads", "producer_tp_size", "consumer_tp_size")
     models = [cell.model for cell in cells if cell.model is not None]
     triples = {tuple(model.get(name, 1) for name in names) for model in models}
-    found = _found(lambda: judge_layout(specified_layout()), _CONTENT)
+    found = _found(lambda: judge_layout(specified_layout()), LAYOUT_BROKEN_BY_RAISING)
     for H, P, D in sorted(triples):
         for policy in POLICIES:
             if not policy.needs_divisible_pair or P % D == 0 or D % P == 0:
                 subject = specified(policy)
-                found |= _found(partial(judge, subject, H, P, D), _COVERED)
+                found |= _found(partial(judge, subject, H, P, D), BROKEN_BY_RAISING)
     return tuple(sorted(found))
 
 
