@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 Case = dict[str, Any]
 Document = dict[str, Any]
 
-FORMAT = 2
+FORMAT = 1
 FOLDER = "vectors"
 COPY_COLUMNS = (
     "producer_tp_rank",

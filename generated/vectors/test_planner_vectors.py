@@ -50,7 +50,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-FORMAT = 2
+FORMAT = 1
 VECTORS = Path(__file__).with_name("vectors.json")
 
 HEAD_PARAMETERS = (

@@ -667,8 +667,8 @@ def in_domain(H, P, D):
 
 def test_vectors_of_another_format_are_refused(small: Path) -> None:
     path = small / "vectors.json"
-    text = path.read_text(encoding="utf-8").replace('"format": 2,', '"format": 1,')
+    text = path.read_text(encoding="utf-8").replace('"format": 1,', '"format": 2,')
     path.write_text(text, encoding="utf-8")
     outcome = judge(small, "kvreshard.generated.planner")
     assert outcome.code == 2
-    assert "vectors.json has format 1, this file reads format 2" in outcome.output
+    assert "vectors.json has format 2, this file reads format 1" in outcome.output
