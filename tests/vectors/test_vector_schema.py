@@ -77,7 +77,7 @@ def test_every_member_is_needed_and_no_other_is_allowed(
 @pytest.mark.parametrize(
     "edit",
     [
-        lambda document: document.update(format=1),
+        lambda document: document.update(format=2),
         lambda document: document.update(format=True),
         lambda document: document.update(cases=[]),
         lambda document: document["provenance"].update(spec_sha256="0" * 63),
