@@ -42,7 +42,10 @@ def test_every_object_is_closed_and_every_definition_is_used() -> None:
 
 
 OPTIONAL = {"fault", "models"}
-FIRST_REFUSED = next(at for at, case in enumerate(DOCUMENT["cases"]) if "refused" in case)
+_REFUSED = [case for case in DOCUMENT["cases"] if "refused" in case]
+# A case with answers, the first refused one (sizes) and the last (ranks): the whole document takes
+# seconds to validate.
+FEW = {**DOCUMENT, "cases": [DOCUMENT["cases"][0], _REFUSED[0], _REFUSED[-1]]}
 
 
 @pytest.mark.parametrize(
@@ -53,7 +56,7 @@ FIRST_REFUSED = next(at for at, case in enumerate(DOCUMENT["cases"]) if "refused
         (["cases", 0], None),
         (["cases", 0, "plans", 0], None),
         (["cases", -1], "refused"),
-        (["cases", FIRST_REFUSED], "refused"),
+        (["cases", 1], "refused"),
     ],
 )
 def test_every_member_is_needed_and_no_other_is_allowed(
@@ -64,12 +67,12 @@ def test_every_member_is_needed_and_no_other_is_allowed(
             document = document[step]
         return document
 
-    assert case is None or case in at(DOCUMENT)
-    for name in at(DOCUMENT).keys() - OPTIONAL:
-        document = copy.deepcopy(DOCUMENT)
+    assert case is None or case in at(FEW)
+    for name in at(FEW).keys() - OPTIONAL:
+        document = copy.deepcopy(FEW)
         del at(document)[name]
         assert not VALIDATOR.is_valid(document), f"without {name}"
-    document = copy.deepcopy(DOCUMENT)
+    document = copy.deepcopy(FEW)
     at(document)["more"] = 1
     assert not VALIDATOR.is_valid(document)
 
@@ -105,8 +108,7 @@ def test_every_member_is_needed_and_no_other_is_allowed(
     ],
 )
 def test_the_schema_refuses(edit: Callable[[dict[str, Any]], object]) -> None:
-    document = copy.deepcopy(DOCUMENT)
-    document["cases"] = [document["cases"][0], document["cases"][-1]]
+    document = copy.deepcopy(FEW)
     assert VALIDATOR.is_valid(document)
     edit(document)
     assert not VALIDATOR.is_valid(document)
