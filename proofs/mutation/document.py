@@ -7,6 +7,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kvreshard.proofs.counterexample import BROKEN_BY_RAISING
+from kvreshard.proofs.mutation.examine import LAYOUT_BROKEN_BY_RAISING
 from kvreshard.proofs.mutation.matrix import (
     EQUIVALENT,
     RIGHT,
@@ -68,6 +70,12 @@ def _summary(matrix: dict[str, Any]) -> Iterator[str]:
         f"{summary['mutants']} mutants are judged."
     )
     yield ""
+    yield (
+        "This page has counts, the kills that no invariant makes, and what is no fault. The whole "
+        "matrix, each mutant against each invariant with the values that kill it, is in "
+        "`proofs/kill_matrix.json`."
+    )
+    yield ""
     yield from _table(
         ("outcome", "mutants"),
         (
@@ -87,6 +95,13 @@ def _summary(matrix: dict[str, Any]) -> Iterator[str]:
         "of these sizes shows under the elections that there are, or what the invariants "
         "themselves are stated with. "
         f"Cells that the solver left undecided: {summary['undecided_cells']}."
+    )
+    yield ""
+    yield (
+        "In that enumeration a planner that raises counts as one that sends nothing, and breaks "
+        f"`{BROKEN_BY_RAISING}`; a layout that raises places nothing, and breaks "
+        f"`{LAYOUT_BROKEN_BY_RAISING}`. A division by 0 is no kill by an invariant: the solver is "
+        "asked for values that divide by none."
     )
     yield ""
     yield "The ranges, each end included; what is not listed is limited by the hypotheses:"
