@@ -88,7 +88,7 @@ def obligations(maximum: int = DEFAULT_MAXIMUM) -> tuple[Obligation, ...]:
     listed = (
         *map(_lemma, LEMMAS.values()),
         *_exhaustive(),
-        *_definedness(),
+        *definedness(FORMULAS.values()),
         *_overflow(),
         *_scenarios(),
         *_elections(),
@@ -150,8 +150,9 @@ def _exactly_one(conditions: Sequence[Truth]) -> Truth:
     return z3.And(z3.Or(*conditions), *[z3.Not(z3.And(*pair)) for pair in pairs])
 
 
-def _definedness() -> Iterator[Obligation]:
-    for made in FORMULAS.values():
+def definedness(formulas: Iterable[Formula]) -> Iterator[Obligation]:
+    """Yield that formulas are defined on their legal inputs, for those that divide or apply."""
+    for made in formulas:
         conditions = list(_defined(made.body, z3.BoolVal(True)))
         if not conditions:
             continue

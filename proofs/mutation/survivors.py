@@ -18,7 +18,7 @@ from kvreshard.proofs.mutation.hints import HINTS
 from kvreshard.proofs.mutation.operators import applied_in
 from kvreshard.proofs.mutation.refute import refute
 from kvreshard.proofs.mutation.statements import Statement
-from kvreshard.proofs.obligations import Obligation, obligations
+from kvreshard.proofs.obligations import Obligation, definedness, obligations
 from kvreshard.proofs.rewrite import constants_of
 from kvreshard.proofs.run import prove
 from kvreshard.spec.formula import FORMULAS, Hypothesis, unfold
@@ -160,11 +160,7 @@ def _equality(mutant: Mutant, hypotheses: tuple[Hypothesis, ...]) -> Obligation:
 def _definedness(mutant: Mutant) -> list[Obligation]:
     """Return that the mutant itself divides and applies legally: equal values do not say so."""
     with mutant.applied():
-        return [
-            item
-            for item in obligations()
-            if item.kind == "definedness" and item.about is FORMULAS[mutant.formula]
-        ]
+        return list(definedness([FORMULAS[mutant.formula]]))
 
 
 def _differ_on_the_range(item: Obligation) -> bool:

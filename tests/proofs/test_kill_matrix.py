@@ -137,14 +137,14 @@ def statements_about(formula: str) -> list[Statement]:
 
 
 @cache
-def scenario(name: str) -> Obligation | None:
-    return next((one for one in obligations() if one.kind == "scenario" and one.name == name), None)
+def scenarios() -> dict[str, Obligation]:
+    return {one.name: one for one in obligations() if one.kind == "scenario"}
 
 
 def replay_kill(kill: Row, mutant: Mutant) -> None:
     """Run a recorded kill again in plain Python. No solver is asked."""
     name, model = kill["killed_by"], kill["model"]
-    if item := scenario(name):
+    if item := scenarios().get(name):
         replay_lost_witness(item, mutant, model)
         return
     with mutant.applied():
