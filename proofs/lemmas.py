@@ -104,7 +104,8 @@ def equals_may_be_exchanged(a: Integer, b: Integer, u: Integer, v: Integer) -> S
     No solver needs to be told, but one that sees it at once has less to search.
     """
     return Statement(
-        given=[a == b, u == v], then=[a * u == b * v, a // u == b // v, a % u == b % v]
+        given=[a == b, u == v, u >= 1],
+        then=[a * u == b * v, a // u == b // v, a % u == b % v],
     )
 
 

@@ -47,9 +47,9 @@ class Restated:
             restored = [z3.substitute(condition, pair) for condition in restored]
         return tuple(restored)
 
-    def witnesses_exist(self) -> Truth:
-        """Return what z3 has to prove: quotient and remainder meet their definition."""
-        return z3.And(z3.BoolVal(True), *self.originals()[: self.definitions])
+    def witnesses_exist(self) -> tuple[Truth, ...]:
+        """Return what z3 has to prove, each: quotient and remainder meet their definition."""
+        return self.originals()[: self.definitions]
 
 
 def with_witnesses(conditions: Iterable[Truth]) -> Restated | None:
