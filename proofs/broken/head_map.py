@@ -65,7 +65,7 @@ PLANNERS = (
         subject=planner_of(by_slices_in_a_row),
         invariants=(READ, CONTENT),
         domain="D > H",
-        in_domain=lambda H, P, D: D > H,  # noqa: ARG005
+        in_domain=lambda H, P, D: D > H,  # noqa: ARG005 - as above
         reported=(2, 1, 4),
     ),
 )

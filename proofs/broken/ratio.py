@@ -67,7 +67,7 @@ PLANNERS = (
         subject=planner_of(by_ratio),
         invariants=(CONTENT, READ),
         domain="P divides D",
-        in_domain=lambda H, P, D: D % P == 0,  # noqa: ARG005
+        in_domain=lambda H, P, D: D % P == 0,  # noqa: ARG005 - as above
         reported=(4, 1, 8),
     ),
     BrokenPlanner(

@@ -8,7 +8,7 @@ import z3
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvreshard.proofs.obligations import obligations
+from kvreshard.proofs.obligations import Obligation, obligations
 from kvreshard.proofs.question import Question, negated, smt2
 from kvreshard.proofs.restate import Restated, with_witnesses
 from kvreshard.proofs.solve import answer
@@ -45,10 +45,10 @@ def test_equal_divisions_share_their_witnesses() -> None:
 
 
 @pytest.mark.parametrize("item", DIVIDING, ids=lambda item: item.name)
-def test_the_terms_put_back_give_the_statement(item: object) -> None:
-    made = restated(negated(item))  # type: ignore[arg-type]  # an Obligation, from a list of them
+def test_the_terms_put_back_give_the_statement(item: Obligation) -> None:
+    made = restated(negated(item))
     back = made.originals()[made.definitions :]
-    assert all(new.eq(old) for new, old in zip(back, negated(item), strict=True))  # type: ignore[arg-type]
+    assert all(new.eq(old) for new, old in zip(back, negated(item), strict=True))
     # In a context of its own: z3's answers in a used one depend on what was built there before.
     assert made.witnesses_exist()
     for exists in made.witnesses_exist():
