@@ -2,7 +2,7 @@
 # DO NOT EDIT. Written by `make generate` from the formulas in spec/.
 #
 # spec:   sha256 8eab0c61ae6d1e7a19f98818e4ee5e10bfd73aa1413890c86e286f60c40dfffb
-# ledger: sha256 e8137473945bfc882af148f809f34f77598de8cb62eb92af705401472462c10b
+# ledger: sha256 648b045eb481104e2b4fa42e433e7ac81659cf5d8fcc37ef8bebb7717904093c
 # solver: z3 5.4.1
 #
 # A copy of this file can be checked with `kvreshard verify-vendored FILE`.

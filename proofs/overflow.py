@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 def int64_formulas() -> tuple[Formula, ...]:
     """Return the formulas whose parameters all have bounds: all but those of the byte layout."""
     return tuple(
-        made for made in FORMULAS.values() if INT64_BOUNDS.keys() >= set(made.parameter_names)
+        made
+        for _, made in sorted(FORMULAS.items())
+        if INT64_BOUNDS.keys() >= set(made.parameter_names)
     )
 
 

@@ -2,7 +2,9 @@
 """Answer a question with z3: what runs in a solver process.
 
 Default solver options, but for the seed and the resource limit. Every question gets a context of
-its own, so an answer does not depend on what the process did before.
+its own. Yet z3 keeps the names of symbols per process, so what was built there before still moves
+the resource counts, and with them an answer close to its limit. Proofs have to stay far from it,
+which `seeds` looks after.
 """
 
 from __future__ import annotations
