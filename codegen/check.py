@@ -73,7 +73,7 @@ def _enumeration(console: Console, maximum: int) -> list[str]:
         module = _load()
     except Exception as error:
         return [f"enumeration: the module does not load: {error!r}"]
-    judged, found = enumerate_planner(lambda policy: _subject(module, policy), maximum)
+    judged, found = enumerate_planner(lambda policy: subject_of(module, policy), maximum)
     console.print(
         f"enumeration: {judged} cases (H, P, D up to {maximum}, every policy) run and judged, "
         f"{len(found)} violations",
@@ -93,7 +93,9 @@ def _load() -> ModuleType:
     return module
 
 
-def _subject(module: ModuleType, election: str) -> Subject:
+def subject_of(module: ModuleType, election: str) -> Subject:
+    """Return a planner module as the judge asks it, with one of its elections."""
+
     def groups(heads: int, producers: int, consumers: int) -> dict[str, int]:
         return {
             "total_num_kv_heads": heads,

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 import z3
 
 from kvreshard import generated
+from kvreshard.codegen.check import subject_of
 from kvreshard.codegen.modules import PLANNER
 from kvreshard.codegen.printer import print_body
 from kvreshard.codegen.selection import RESULT_UNITS, called_by
-from kvreshard.proofs.judge import Copy, Subject
 from kvreshard.spec.election import POLICIES
 
 if TYPE_CHECKING:
+    from kvreshard.proofs.judge import Subject
     from kvreshard.proofs.mutation.mutants import Mutant
     from kvreshard.spec.formula import Formula
 
@@ -80,42 +81,4 @@ def load(text: str) -> ModuleType:
 
 def subjects_of(module: ModuleType) -> dict[str, Subject]:
     """Return the module's planner with each of its elections."""
-    return {policy.name: _subject(module, policy.name) for policy in POLICIES}
-
-
-def _subject(module: ModuleType, election: str) -> Subject:
-    def groups(heads: int, producers: int, consumers: int) -> dict[str, int]:
-        return {
-            "total_num_kv_heads": heads,
-            "producer_tp_size": producers,
-            "consumer_tp_size": consumers,
-        }
-
-    def plan(heads: int, producers: int, producer: int, consumers: int, consumer: int) -> Copy:
-        given = groups(heads, producers, consumers)
-        ranks = {"producer_tp_rank": producer, "consumer_tp_rank": consumer}
-        return Copy(*module.plan_transfer(**given, **ranks, election=election))
-
-    def senders(heads: int, producers: int, consumers: int, consumer: int) -> list[int]:
-        given = groups(heads, producers, consumers)
-        return list(module.expected_senders(**given, consumer_tp_rank=consumer, election=election))
-
-    def receivers(heads: int, producers: int, producer: int, consumers: int) -> list[int]:
-        given = groups(heads, producers, consumers)
-        found = module.expected_receivers(**given, producer_tp_rank=producer, election=election)
-        return list(found)
-
-    def accepts(
-        heads: int, producers: int, consumers: int, producer_bytes: int, consumer_bytes: int
-    ) -> bool:
-        try:
-            module.validate_region_lengths(
-                **groups(heads, producers, consumers),
-                producer_region_bytes=producer_bytes,
-                consumer_region_bytes=consumer_bytes,
-            )
-        except ValueError:
-            return False
-        return True
-
-    return Subject(plan, senders, receivers, accepts)
+    return {policy.name: subject_of(module, policy.name) for policy in POLICIES}
