@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import jinja2
 import z3
 
 from kvreshard import generated, proofs
+from kvreshard.codegen.environment import template
 from kvreshard.codegen.evidence import (
     EmissionRefused,
     Ledger,
@@ -57,8 +57,6 @@ __all__ = [
     "render_planner",
     "render_planner_numpy",
 ]
-
-_TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True)
@@ -124,15 +122,7 @@ def _render(module: EmittedModule, ledger: Ledger) -> str:
     demand_proof(ledger, spec_hash(), formulas, INVARIANTS)
     if module.wraps:
         demand_no_overflow(ledger, formulas)
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
-    return environment.get_template(f"{module.file}.j2").render(
+    return template(f"{module.file}.j2").render(
         spec_hash=spec_hash(),
         ledger_hash=ledger_hash(ledger),
         solver=ledger["solver"],

@@ -15,13 +15,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import jinja2
 import z3
 
 from kvreshard.codegen import vector_inputs
+from kvreshard.codegen.environment import template
 from kvreshard.codegen.evidence import EmissionRefused
 from kvreshard.codegen.vector_judge import complaints
 from kvreshard.codegen.vector_text import as_text
@@ -59,7 +58,6 @@ COPY_COLUMNS = (
 )
 LENGTH_COLUMNS = ("producer_region_bytes", "consumer_region_bytes", "accepted")
 
-_TEMPLATES = Path(__file__).parent / "templates"
 _TEXTS = {
     "schema.json": "vectors_schema.json.j2",
     "FORMAT.md": "vectors_format.md.j2",
@@ -83,17 +81,9 @@ def _rendered(spec_sha256: str) -> dict[str, str]:
     wrong = complaints(document)
     if wrong:
         raise EmissionRefused(wrong)
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
     facts = _facts(document)
     texts = {"vectors.json": as_text(document)}
-    texts |= {name: environment.get_template(of).render(facts) for name, of in _TEXTS.items()}
+    texts |= {name: template(of).render(facts) for name, of in _TEXTS.items()}
     return {f"{FOLDER}/{name}": text for name, text in texts.items()}
 
 
