@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One way through the lifted code, and the walk over all of them.
+
+The code is worked through from the start once for each way. Where a condition is not known, one
+answer is taken and the other kept for later. So whatever the code builds on its way, lists too,
+belongs to one way alone. Expressions without effects may be worked out under a condition instead,
+and put together as one.
+"""
+
+from __future__ import annotations
+
+import ast
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import z3
+
+from kvreshard.proofs.lifting.unsupported import UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from kvreshard.proofs.lifting.values import Integer, Truth
+
+# More ways than this is no planner, or a loop whose end is not seen.
+MOST_PATHS = 4096
+
+
+class Meaning:
+    """What is decided about numbers on the way; the plain meaning of Python's integers.
+
+    Attributes:
+        merges: whether a conditional over integers becomes one expression where its condition is
+            not known; otherwise its branches are two ways.
+        elementwise: whether values stand for the elements of arrays, which have no truth value.
+    """
+
+    merges = True
+    elementwise = False
+
+    def known(self, path: Path, condition: z3.BoolRef) -> bool | None:  # noqa: ARG002 - for others
+        """Return whether a condition holds on this way, or None if that is not known."""
+        return None
+
+    def quotient(self, path: Path, dividend: Integer, divisor: Integer) -> Integer:  # noqa: ARG002 - for others
+        """Return the floor of a quotient whose divisor is at least 1."""
+        return as_term(dividend) / as_term(divisor)
+
+    def remainder(self, path: Path, dividend: Integer, divisor: Integer) -> Integer:  # noqa: ARG002 - for others
+        """Return what a division by a divisor of at least 1 leaves."""
+        return as_term(dividend) % as_term(divisor)
+
+    def divisor_is_zero(self, path: Path, divisor: z3.ArithRef, node: ast.AST) -> bool:
+        """Decide whether a divisor is zero."""
+        return path.decide(divisor == 0, node)
+
+    def computed(self, value: Integer, node: ast.AST) -> None:
+        """Take note of an integer that is computed."""
+
+
+def as_term(value: Integer) -> z3.ArithRef:
+    """Return an integer as a z3 expression."""
+    return z3.IntVal(value) if isinstance(value, int) else value
+
+
+def as_condition(value: Truth) -> z3.BoolRef:
+    """Return a truth value as a z3 expression."""
+    return z3.BoolVal(value) if isinstance(value, bool) else value
+
+
+@dataclass
+class Path:
+    """One way through the code.
+
+    Attributes:
+        meaning: what is decided about numbers.
+        answers: to the conditions met, in order; those to come as well, while they are repeated.
+        conditions: what holds on this way.
+        under: what an expression is worked out under at the moment.
+        taken: lines where the way parted or ended, as (file, line, what happened).
+        assumed: lines whose effect is taken to be none, as (file, line, what).
+        others: the beginnings of ways still to go.
+        met: how many conditions were met so far.
+    """
+
+    meaning: Meaning
+    answers: list[bool] = field(default_factory=list)
+    conditions: list[z3.BoolRef] = field(default_factory=list)
+    under: list[z3.BoolRef] = field(default_factory=list)
+    taken: list[tuple[str, int, str]] = field(default_factory=list)
+    assumed: list[tuple[str, int, str]] = field(default_factory=list)
+    others: list[list[bool]] = field(default_factory=list)
+    met: int = 0
+
+    def decide(self, condition: Truth, node: ast.AST) -> bool:  # noqa: ARG002 - callers have it
+        """Return whether a condition holds on this way, which parts here if it is not known."""
+        if isinstance(condition, bool):
+            return condition
+        condition = z3.simplify(condition)
+        if z3.is_true(condition) or z3.is_false(condition):
+            return bool(z3.is_true(condition))
+        if self.met < len(self.answers):
+            answer = self.answers[self.met]
+        else:
+            known = self.meaning.known(self, condition)
+            answer = known is not False
+            if known is None:
+                self.others.append([*self.answers, False])
+            self.answers.append(answer)
+        self.met += 1
+        here = self.under
+        if answer:
+            self.conditions.append(z3.Implies(z3.And(*here), condition) if here else condition)
+        else:
+            self.conditions.append(z3.And(*here, z3.Not(condition)))
+        return answer
+
+    def known(self, condition: Truth) -> bool | None:
+        """Return whether a condition holds, or None; nothing parts here."""
+        if isinstance(condition, bool):
+            return condition
+        condition = z3.simplify(condition)
+        if z3.is_true(condition) or z3.is_false(condition):
+            return bool(z3.is_true(condition))
+        return self.meaning.known(self, condition)
+
+    @contextmanager
+    def working_under(self, condition: Truth) -> Iterator[None]:
+        """Work out an expression that counts only where a condition holds."""
+        if condition is True:
+            yield
+            return
+        self.under.append(as_condition(condition))
+        try:
+            yield
+        finally:
+            self.under.pop()
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way through the code that was gone to its end.
+
+    Attributes:
+        conditions: what holds on it.
+        outcome: what came of it.
+        taken, assumed: see `Path`.
+    """
+
+    conditions: tuple[z3.BoolRef, ...]
+    outcome: Any
+    taken: tuple[tuple[str, int, str], ...]
+    assumed: tuple[tuple[str, int, str], ...]
+
+
+def all_ways(run: Callable[[Path], Any], make_meaning: Callable[[], Meaning]) -> list[Way]:
+    """Go every way through some code, and return them all.
+
+    The conditions of the ways exclude one another, and one of them holds always.
+
+    Args:
+        run: works through the code once, along a path, and returns what comes of it.
+        make_meaning: makes what decides about numbers, anew for each way.
+
+    Raises:
+        UnsupportedError: the code has a construct that is not known, or too many ways.
+    """
+    waiting: list[list[bool]] = [[]]
+    ways = []
+    while waiting:
+        path = Path(make_meaning(), waiting.pop())
+        outcome = run(path)
+        ways.append(Way(tuple(path.conditions), outcome, tuple(path.taken), tuple(path.assumed)))
+        waiting += path.others
+        if len(ways) + len(waiting) > MOST_PATHS:
+            raise UnsupportedError(
+                ast.Pass(lineno=path.taken[-1][1] if path.taken else 1, col_offset=0),
+                f"more than {MOST_PATHS} ways through the code",
+                path.taken[-1][0] if path.taken else "",
+            )
+    return ways

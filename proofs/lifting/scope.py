@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A function call under way: its local names, and what other names mean to it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kvreshard.proofs.lifting.unsupported import PythonRaises, UnsupportedError
+
+if TYPE_CHECKING:
+    from kvreshard.proofs.lifting.path import Path
+    from kvreshard.proofs.lifting.program import Program
+    from kvreshard.proofs.lifting.values import Value
+
+
+@dataclass
+class Scope:
+    """A call of a function, or a module's top level.
+
+    Attributes:
+        path: the way through the code.
+        program: the module that the function is of.
+        local: the values of local names.
+        own: the names that are local, bound yet or not.
+        depth: how many calls it is within.
+    """
+
+    path: Path
+    program: Program
+    local: dict[str, Value] = field(default_factory=dict)
+    own: frozenset[str] = frozenset()
+    depth: int = 0
+
+    @property
+    def file(self) -> str:
+        """The path of the module as reports show it."""
+        return self.program.shown
+
+    def unsupported(self, node: ast.AST, what: str) -> UnsupportedError:
+        """Return the error for a construct of this module."""
+        return UnsupportedError(node, what, self.file)
+
+    def raises(self, kind: str, node: ast.AST) -> PythonRaises:
+        """Return what is raised where the code raises an exception."""
+        return PythonRaises(kind, node, self.file)
+
+    def inner(self, names: frozenset[str]) -> Scope:
+        """Return the scope of a comprehension, in which some names are its own."""
+        return Scope(self.path, self.program, dict(self.local), self.own | names, self.depth)
+
+
+def local_names(node: ast.FunctionDef) -> frozenset[str]:
+    """Return the names that are local to a function, whether or not they are bound yet.
+
+    A comprehension's names are its own.
+    """
+    arguments = node.args
+    names = {one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    for statement in node.body:
+        names |= bound_names(statement)
+    return frozenset(names)
+
+
+def bound_names(node: ast.AST) -> set[str]:
+    """Return the names that a statement or target binds, comprehensions left out."""
+    if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)):
+        return set()
+    found = (
+        {node.id} if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) else set()
+    )
+    for child in ast.iter_child_nodes(node):
+        found |= bound_names(child)
+    return found
