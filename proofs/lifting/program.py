@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from kvreshard.proofs.lifting.unsupported import UnsupportedError
 from kvreshard.proofs.lifting.values import ClassValue, FunctionValue, Imported, Value
@@ -72,7 +73,7 @@ class Program:
         if name in self._rebound:
             raise UnsupportedError(node, f"{name}, which a function binds anew", self.shown)
 
-    @property
+    @cached_property
     def _rebound(self) -> set[str]:
         return {
             name

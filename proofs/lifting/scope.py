@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kvreshard.proofs.lifting.unsupported import PythonRaises, UnsupportedError
@@ -51,6 +52,7 @@ class Scope:
         return Scope(self.path, self.program, dict(self.local), self.own | names, self.depth)
 
 
+@lru_cache(maxsize=1024)
 def local_names(node: ast.FunctionDef) -> frozenset[str]:
     """Return the names that are local to a function, whether or not they are bound yet.
 
