@@ -24,8 +24,13 @@ if TYPE_CHECKING:
 # More cells than this on a side and the map is folded.
 CELLS_SHOWN = 32
 # A folded map shows at most so many faulty slots, and at least so many in all.
-FAULTY_SHOWN = 40
+FAULTY_SHOWN = 24
 SLOTS_KEPT = 12
+# A row that stands for fewer heads or slots than this takes more room than they do.
+_WORTH_FOLDING = 3
+
+
+_T = TypeVar("_T")
 
 
 class Kind(str, Enum):
@@ -105,7 +110,7 @@ class HeadMap:
         producers, consumers: boxes, and rows that stand for ranks.
         runs: the copies into the slots shown.
         unknown: consumer ranks of which no block is given.
-        slot_count: of the blocks given, with those written outside.
+        slot_count: slots of the blocks given.
         marks: the marks that are not ok, and how many slots bear each, shown or not.
     """
 
@@ -143,7 +148,7 @@ def head_map_of(
         _consumer_side(blocks, shown),
         runs,
         tuple(rank for rank in range(len(consumer_heads)) if rank not in given),
-        len(slots),
+        sum(slot.wanted is not None for slot in slots),
         _faults(slots),
     )
 
@@ -184,13 +189,32 @@ def _chosen_slots(blocks: Sequence[ConsumerBlock]) -> list[set[Slot]]:
     """Return the slots to show of each block: all, or the faulty and some of the others."""
     if sum(len(block.slots) for block in blocks) <= CELLS_SHOWN:
         return [set(block.slots) for block in blocks]
-    chosen: list[set[Slot]] = [set() for _ in blocks]
-    placed = [(k, slot) for k, block in enumerate(blocks) for slot in block.slots]
-    faulty = [(k, slot) for k, slot in placed if is_faulty(slot)][:FAULTY_SHOWN]
-    fine = [(k, slot) for k, slot in placed if not is_faulty(slot)]
-    for k, slot in faulty + fine[: max(SLOTS_KEPT - len(faulty), 0)]:
-        chosen[k].add(slot)
-    return chosen
+    faulty = [[slot for slot in block.slots if is_faulty(slot)] for block in blocks]
+    room = FAULTY_SHOWN
+    chosen: list[set[Slot]] = []
+    for slots in faulty:
+        chosen.append(set(slots[:room]))
+        room -= len(chosen[-1])
+    room = SLOTS_KEPT - (FAULTY_SHOWN - room)
+    some = False
+    # What is fine in a faulty block tells more than other blocks, and whole blocks more than parts.
+    for k in sorted(range(len(blocks)), key=lambda k: not faulty[k]):
+        fine = [slot for slot in blocks[k].slots if not is_faulty(slot)]
+        if len(fine) <= room or not some:
+            taken = fine[: max(room, 0)]
+            chosen[k] |= set(taken)
+            room -= len(taken)
+            some = some or bool(taken)
+    return [_without_small_gaps(b.slots, kept) for b, kept in zip(blocks, chosen, strict=True)]
+
+
+def _without_small_gaps(row: Sequence[_T], kept: set[_T]) -> set[_T]:
+    """Return what to show of a row of heads or slots: those kept, and the few between them."""
+    groups = [(shown, list(group)) for shown, group in groupby(row, lambda one: one in kept)]
+    few = [
+        one for shown, group in groups if not shown and len(group) < _WORTH_FOLDING for one in group
+    ]
+    return kept | set(few) if kept else kept
 
 
 def _runs(block: ConsumerBlock, shown: Sequence[Slot]) -> Iterator[Run]:
@@ -242,8 +266,9 @@ def _producer_side(
     }
 
     def box(rank: int) -> ProducerBox:
-        wanted = producer_heads[rank] if kept is None else kept[rank]
-        heads = _folded(producer_heads[rank], lambda head: head in wanted, _plain_fold)
+        held = producer_heads[rank]
+        wanted = set(held) if kept is None else _without_small_gaps(held, kept[rank])
+        heads = _folded(held, lambda head: head in wanted, _plain_fold)
         return ProducerBox(rank, tuple(heads), rank in outside)
 
     ranks = range(len(producer_heads))
@@ -305,9 +330,6 @@ def _plain_fold(numbers: Sequence[int]) -> Fold:
 
 def _slot_fold(slots: Sequence[Slot]) -> Fold:
     return Fold(slots[0].slot, slots[-1].slot, len(slots), len(slots), _faults(slots))
-
-
-_T = TypeVar("_T")
 
 
 def _folded(

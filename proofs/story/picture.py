@@ -18,9 +18,11 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from kvreshard.proofs.story.head_map import Fold, Kind, head_map_of
+from kvreshard.proofs.story.model import Mark
 from kvreshard.proofs.story.picture_copies import copy_of
 from kvreshard.proofs.story.picture_sides import (
     LINE,
+    NO_HEADS,
     RIGHT_EDGE,
     SIGNS,
     WIDTH,
@@ -39,8 +41,15 @@ if TYPE_CHECKING:
     from kvreshard.proofs.story.head_map import HeadMap, Heads
     from kvreshard.proofs.story.model import ConsumerBlock
 
-_TOP = 36
+_TOP, _MARGIN = 36, 8
 _LETTERS = 66
+_MEANINGS = {
+    Mark.MISSING: "that nobody writes",
+    Mark.DOUBLED: "written more than once",
+    Mark.WRONG_HEAD: "with another head",
+    Mark.READ_OUTSIDE: "with what is no head of the sender",
+    Mark.WRITE_OUTSIDE: "that the block does not have",
+}
 
 
 def head_map_svg(
@@ -72,7 +81,7 @@ def head_map_svg(
         {
             "xmlns": "http://www.w3.org/2000/svg",
             "class": "kvreshard-head-map",
-            "viewBox": f"0 0 {WIDTH} {height:.10g}",
+            "viewBox": f"{-_MARGIN} 0 {WIDTH + 2 * _MARGIN} {height:.10g}",
             "width": "100%",
             "role": "img",
             "aria-labelledby": f"{ident}-title {ident}-desc",
@@ -81,7 +90,9 @@ def head_map_svg(
         element("title", {"id": f"{ident}-title"}, text(title)),
         element("desc", {"id": f"{ident}-desc"}, text(description)),
         element("style", {}, STYLE),
-        element("rect", {"class": "paper", "width": "100%", "height": "100%", "rx": 8}),
+        element(
+            "rect", {"class": "paper", "x": -_MARGIN, "width": "100%", "height": "100%", "rx": 8}
+        ),
         *body,
     )
 
@@ -110,12 +121,15 @@ def _lowered(by: float, drawn: list[str]) -> str:
 
 def _foot(shown: HeadMap) -> Iterator[tuple[str, str]]:
     """Say in lines of text what is wrong, all in all, and what is not drawn."""
+    empty = sum(run.kind is Kind.EMPTY for run in shown.runs)
     if not shown.marks:
-        is_or_are = "is as it" if shown.slot_count == 1 else "are as they"
-        yield f"{counted(shown.slot_count, 'slot')}: all {is_or_are} should be", "small"
+        fine = "as it should be" if shown.slot_count == 1 else "all as they should be"
+        yield f"{counted(shown.slot_count, 'slot')}, {fine}", "small"
     for mark, count in shown.marks:
-        said = f"{SIGNS[mark]} {mark.value}: {count} of {counted(shown.slot_count, 'slot')}"
+        said = f"{SIGNS[mark]} {mark.value}: {counted(count, 'slot')} {_MEANINGS[mark]}"
         yield said, f"mark {mark_name(mark)}"
+    if empty:
+        yield f"{NO_HEADS}: {empty} of the copies", "mark empty"
     left_out = list(_left_out(shown))
     if left_out:
         said = f"Not drawn: {listed(left_out)}, with the copies to and from them"
@@ -136,14 +150,12 @@ def _left_out(shown: HeadMap) -> Iterator[str]:
     )
     if heads:
         yield f"{counted(heads, 'head')} of the producer ranks drawn"
-    slots = shown.slot_count - sum(_shown_slots(shown))
+    slots = sum(_hidden_slots(shown))
     if slots:
         yield f"{counted(slots, 'slot')} of consumer ranks"
 
 
-def _shown_slots(shown: HeadMap) -> Iterator[int]:
-    """Yield for each consumer rank that is drawn how many of its slots are."""
+def _hidden_slots(shown: HeadMap) -> Iterator[int]:
     for box in shown.consumers:
-        if not isinstance(box, Fold):
-            slots = (*box.before, *box.inside, *box.after)
-            yield sum(not isinstance(slot, Fold) for slot in slots)
+        rows = [box] if isinstance(box, Fold) else [*box.before, *box.inside, *box.after]
+        yield sum(row.slots for row in rows if isinstance(row, Fold))

@@ -27,7 +27,7 @@ _LEFT_BOX, _LEFT_CELL = 2, LEFT_EDGE - _CELL_WIDTH
 _RIGHT_TEXT = RIGHT_EDGE + _CELL_WIDTH + 10
 _RIGHT_BOX_END = WIDTH - 2
 # Letters that fit a line of small text, in each place.
-_IN_CELL, _IN_LEFT_ROW, _IN_RIGHT_ROW, _IN_SLOT = 12, 17, 36, 20
+_IN_CELL, _IN_LEFT_ROW, _IN_RIGHT_ROW, _IN_SLOT = 12, 17, 36, 22
 
 SIGNS = {
     Mark.MISSING: "\u00d7",
@@ -36,6 +36,7 @@ SIGNS = {
     Mark.READ_OUTSIDE: "!",
     Mark.WRITE_OUTSIDE: "!",
 }
+NO_HEADS = "! NO HEADS"
 
 
 @dataclass
@@ -203,7 +204,7 @@ def _written(slot: Slot) -> Iterator[str]:
 def _empty_copy(side: Side, rank: int, producer: int) -> None:
     y = side.take(_ROW)
     side.spans["empty", rank, producer] = y, y + _ROW
-    said = f"! NO HEADS from p{producer}"
+    said = f"{NO_HEADS} from p{producer}"
     side.drawn.append(words(RIGHT_EDGE + 4, y + _ROW / 2 + 5, said, "mark empty"))
 
 
