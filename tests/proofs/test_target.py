@@ -97,16 +97,16 @@ def test_the_root_of_a_file_in_a_package_is_where_its_name_starts(tmp_path: Path
             PLANNER,
             "planner.py::plam",
             (
-                "function=plam: planner.py has no such function; legal: a function at the top level "
-                "of the file, such as plan"
+                "function=plam: planner.py has no such function; legal: a function at the top "
+                "level of the file, such as plan"
             ),
         ),
         (
             PLANNER,
             "planner.py::a b",
             (
-                "function=a b: not the name of a function; legal: a function at the top level of the "
-                "file"
+                "function=a b: not the name of a function; legal: a function at the top level of "
+                "the file"
             ),
         ),
         (
@@ -234,8 +234,9 @@ def test_our_own_module_is_found_through_an_editable_install() -> None:
         (
             "no_such_package_here.planner:plan",
             (
-                "module=no_such_package_here.planner: there is no no_such_package_here on the module "
-                "search path; legal: a module that is installed or lies below the current directory"
+                "module=no_such_package_here.planner: there is no no_such_package_here on the "
+                "module search path; legal: a module that is installed or lies below the current "
+                "directory"
             ),
         ),
         ("json.decodr:f", "module=json.decodr: there is no json.decodr on the module search path"),
@@ -344,8 +345,8 @@ def test_a_wheel_for_another_platform_and_python_is_as_good(index: Path) -> None
         (
             "some-planner==1.3:planners/planner.py::plan",
             (
-                "version=1.3: there is no wheel of some-planner 1.3; legal: a version with a wheel, "
-                "such as 1.2"
+                "version=1.3: there is no wheel of some-planner 1.3; legal: a version with a "
+                "wheel, such as 1.2"
             ),
         ),
         (
@@ -358,15 +359,15 @@ def test_a_wheel_for_another_platform_and_python_is_as_good(index: Path) -> None
         (
             "some-planner==1.2:planners/plannr.py::plan",
             (
-                "path=planners/plannr.py: some_planner-1.2-py3-none-any.whl has no such file; legal: a "
-                ".py file in it, such as planners/planner.py"
+                "path=planners/plannr.py: some_planner-1.2-py3-none-any.whl has no such file; "
+                "legal: a .py file in it, such as planners/planner.py"
             ),
         ),
         (
             "some-planner==1.2:wrong/planner.py::plan",
             (
-                "path=wrong/planner.py: some_planner-1.2-py3-none-any.whl has no such file; legal: a "
-                ".py file in it, such as planners/planner.py"
+                "path=wrong/planner.py: some_planner-1.2-py3-none-any.whl has no such file; "
+                "legal: a .py file in it, such as planners/planner.py"
             ),
         ),
         (
