@@ -133,7 +133,7 @@ def choose(path: Path, condition: Truth, then: Integer, otherwise: Integer) -> I
     """Return one of two integers, or of two truth values, by a condition."""
     known = path.known(condition)
     if known is None and not path.meaning.merges:
-        known = path.decide(condition, _NOWHERE)
+        known = path.decide(condition, NOWHERE)
     if known is not None:
         return then if known else otherwise
     if isinstance(then, (bool, z3.BoolRef)):
@@ -141,7 +141,7 @@ def choose(path: Path, condition: Truth, then: Integer, otherwise: Integer) -> I
     return z3.If(condition, as_term(then), as_term(otherwise))
 
 
-_NOWHERE = ast.Pass(lineno=1, col_offset=0)
+NOWHERE = ast.Pass(lineno=1, col_offset=0)
 
 
 def largest(path: Path, values: list[Integer]) -> Integer:
