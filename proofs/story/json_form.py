@@ -58,10 +58,11 @@ SCHEMA = "kvreshard.story/1"
 
 def as_json(story: Story) -> str:
     """Return a story as JSON, indented, without a newline at its end."""
-    return json.dumps(_document(story), indent=1)
+    return json.dumps(document(story), indent=1)
 
 
-def _document(story: Story) -> dict[str, Any]:
+def document(story: Story) -> dict[str, Any]:
+    """Return a story as the object that is written."""
     return {
         "schema": SCHEMA,
         "planner": {

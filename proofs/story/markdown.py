@@ -25,10 +25,10 @@ def _lines(story: Story) -> Iterator[str]:
     yield from ("", f"**{story.verdict}** {story.consequence}")
     yield from ("", f"The planner: {story.origin.sentence} {seen_in(story)}")
     yield from ("", "### Input", "")
-    yield from _table(("", ""), [(f"`{label}`", said) for label, said in input_rows(story)])
+    yield from table_lines(("", ""), [(f"`{label}`", said) for label, said in input_rows(story)])
     for table in tables_of(story):
         yield from ("", f"### {table.title}", "")
-        yield from _table(table.columns, table.rows)
+        yield from table_lines(table.columns, table.rows)
         if table.left_out:
             yield from ("", f"({table.left_out})")
     said = list(byte_sentences(story))
@@ -49,7 +49,8 @@ def _lines(story: Story) -> Iterator[str]:
     yield from ("", "### To see this again", "", "```console", f"$ {story.command}", "```")
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def table_lines(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield a table's lines. Cells are Markdown already, but for line breaks and arrows."""
     yield _row(columns)
     yield _row(["---"] * len(columns))
     yield from (_row(row) for row in rows)

@@ -24,7 +24,9 @@ _WIDTH = 80
 def pasted_test(story: Story) -> str:
     """Return the file for a story, which ends with a newline."""
     body = {PEERS: _peers, LENGTHS: _lengths}.get(story.invariant, _copies)(story)
-    return "\n".join([f"# {story.command}", "", "", *body]) + "\n"
+    # The command may name a path with a line break in it, which would end the comment.
+    command = " ".join(story.command.splitlines())
+    return "\n".join([f"# {command}", "", "", *body]) + "\n"
 
 
 _PLAN = (

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An audit for a terminal, with rich. Nothing is said by colour alone."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from rich.console import Console, Group
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from kvreshard.proofs.audit.forms.parts import (
+    FILL_IN,
+    audited_rows,
+    branch_title,
+    contract_rows,
+    counts_said,
+    finding_title,
+    how_said,
+    method_said,
+    paste_title,
+    place_said,
+    reach_said,
+    required_said,
+    smallest_said,
+    sweep_sentences,
+    title,
+    word,
+)
+from kvreshard.proofs.audit.forms.visible import visible_report
+from kvreshard.proofs.audit.model import Verdict
+from kvreshard.proofs.story.parts import byte_sentences, input_rows
+from kvreshard.proofs.story.table import tables_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rich.console import RenderableType
+
+    from kvreshard.proofs.audit.forms.parts import Row
+    from kvreshard.proofs.audit.model import AuditReport, Finding, Place
+    from kvreshard.proofs.story.table import Table as StoryTable
+
+WIDTH = 80
+COLOURS = {Verdict.HOLDS: "green", Verdict.FAILS: "red", Verdict.NOT_DECIDED: "yellow"}
+
+
+def as_terminal(report: AuditReport) -> str:
+    """Return an audit as lines of text of 80 columns without colour, the last without a newline.
+
+    Lines that are there to be copied, such as the command, may be longer.
+    """
+    out = io.StringIO()
+    print_audit(report, Console(file=out, width=WIDTH, color_system=None, force_terminal=False))
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+
+
+def print_audit(report: AuditReport, console: Console) -> None:
+    """Print an audit to a console, in its width and with colour where it has any."""
+    for part in _parts(visible_report(report)):
+        # What is there to be copied keeps its lines as they are, however long.
+        console.print(part, soft_wrap=isinstance(part, Text), highlight=False)
+
+
+def _parts(report: AuditReport) -> Iterator[RenderableType]:
+    yield _verdict(report)
+    if report.stopped_by:
+        yield from _section("What stopped it", _places(report.stopped_by))
+    for finding in report.findings:
+        yield from _finding(report, finding)
+    yield from _section(f"Invariants: {counts_said(report)}", _invariants(report))
+    yield from _section("What was audited", _rows(audited_rows(report)))
+    yield from _section("How it was called", _rows(contract_rows(report)))
+    yield from _section("Small sizes, one by one", _prose(sweep_sentences(report)))
+    resting = [*report.assumptions, f"Decided with {report.solver}."]
+    yield from _section("What the verdict rests on", _listed(resting))
+    for finding in report.findings:
+        yield from _test(finding)
+    yield from _section("To see this again", Text(f"  $ {report.command}"))
+
+
+def _verdict(report: AuditReport) -> Panel:
+    colour = COLOURS[report.verdict]
+    said = [Text(report.sentence, style="bold"), Text(f"Known: {method_said(report)}.")]
+    if report.required:
+        said.append(Text(required_said(report)))
+    head = Text(f"{word(report.verdict)}: {title(report)}", style=f"bold {colour}")
+    return Panel(Group(*said), title=head, title_align="left", border_style=colour)
+
+
+def _finding(report: AuditReport, finding: Finding) -> Iterator[RenderableType]:
+    story = finding.story
+    yield from _section(
+        finding_title(report, finding),
+        _prose([story.verdict, story.consequence, reach_said(report, finding)]),
+        colour="red",
+    )
+    yield from _section("Input", _pairs(input_rows(story)))
+    for table in tables_of(story):
+        yield from _section(table.title, _story_table(table))
+    said = list(byte_sentences(story))
+    if said:
+        yield from _section("Bytes", _prose(said))
+    yield from _section("Broken invariant", _broken(finding))
+    if finding.branch:
+        yield from _section(branch_title(report), _places(finding.branch))
+    known = [smallest_said(finding), *([finding.replayed] if finding.replayed else [])]
+    yield from _section("Why this input", _prose(known))
+
+
+def _test(finding: Finding) -> Iterator[RenderableType]:
+    yield from _section(paste_title(finding), _prose([FILL_IN]))
+    yield Text()
+    yield Text(finding.story.test.rstrip("\n"))
+
+
+def _broken(finding: Finding) -> RenderableType:
+    story = finding.story
+    said = [Text(story.invariant, style="bold"), Text(f'"{story.invariant_sentence}"')]
+    if story.also_violated:
+        said.append(Text("Broken by this input as well:"))
+        said += [Text(f"  {name}") for name in story.also_violated]
+    return _indented(Group(*said))
+
+
+def _section(heading: str, body: RenderableType, *, colour: str = "") -> Iterator[RenderableType]:
+    yield Text()
+    yield Group(Text(heading, style=f"bold {colour}".strip()))
+    yield body
+
+
+def _indented(body: RenderableType) -> Padding:
+    return Padding(body, (0, 0, 0, 2))
+
+
+def _prose(sentences: Iterable[str]) -> RenderableType:
+    return _indented(Group(*(Text(sentence) for sentence in sentences if sentence)))
+
+
+def _listed(sentences: Iterable[str]) -> RenderableType:
+    return _pairs(("-", sentence) for sentence in sentences)
+
+
+def _rows(rows: Iterable[Row]) -> RenderableType:
+    return _pairs((row.label, "\n".join(row.said)) for row in rows)
+
+
+def _pairs(pairs: Iterable[tuple[str, str]]) -> RenderableType:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for label, said in pairs:
+        grid.add_row(Text(label), Text(said, overflow="fold"))
+    return _indented(grid)
+
+
+def _places(places: Iterable[Place]) -> RenderableType:
+    shown = (Text(f"{place_said(place)}: {place.what}", overflow="fold") for place in places)
+    return _indented(Group(*shown))
+
+
+def _invariants(report: AuditReport) -> RenderableType:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for result in report.invariants:
+        verdict = Text(word(result.verdict), style=COLOURS[result.verdict])
+        grid.add_row(verdict, Group(Text(result.name), Text(how_said(result), style="dim")))
+    for name, reason in report.out_of_scope:
+        left_out = Group(Text(name), Text(reason, style="dim"))
+        grid.add_row(Text("out of scope", style="dim"), left_out)
+    return _indented(grid)
+
+
+def _story_table(table: StoryTable) -> RenderableType:
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column in table.columns:
+        made.add_column(Text(column), overflow="fold")
+    for row in table.rows:
+        made.add_row(*(_cell(cell) for cell in row))
+    if not table.left_out:
+        return _indented(made)
+    return _indented(Group(made, Text(f"({table.left_out})")))
+
+
+def _cell(text: str) -> Text:
+    return Text(text, style="bold red" if text.startswith("<--") else "")
