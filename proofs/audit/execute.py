@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from types import TracebackType
 
-    from typing_extensions import Self
-
     from kvreshard.proofs.audit.contract import Contract
     from kvreshard.proofs.audit.target import Located
 
@@ -100,6 +98,7 @@ _STOPPED = {
     "missing": "a module or name that is not there",
     "load": "the target does not load",
     "contract": "the contract",
+    "confined": "the confinement",
 }
 
 
@@ -141,7 +140,7 @@ class Executed:
         self._ends = 0.0
         self.confined = False
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> Executed:
         """Start the process and load the target.
 
         Raises:

@@ -78,9 +78,9 @@ def locate(target: str) -> Located:
     """
     if match := _DISTRIBUTION.fullmatch(target):
         return _in_distribution(target, **match.groupdict())
-    if match := _FILE.fullmatch(target):
+    if (match := _FILE.fullmatch(target)) and ("==" not in target or Path(match["path"]).exists()):
         return _in_file(target, **match.groupdict())
-    if match := _MODULE.fullmatch(target):
+    if (match := _MODULE.fullmatch(target)) and "==" not in target:
         return _in_module(target, **match.groupdict())
     raise TargetError(f"target={target}; legal: {SPELLINGS}")
 

@@ -302,6 +302,9 @@ class Asked:
             if isinstance(error, UnboundLocalError):
                 return {"raised": self._raised(error)}
             raise StoppedError("missing", say(error)) from error
+        except OSError as error:
+            # Arithmetic meets no such error; it comes from where the target runs, not from it.
+            raise StoppedError("confined", say(error)) from error
         except BaseException as error:
             return {"raised": self._raised(error)}
 
@@ -313,6 +316,8 @@ class Asked:
             return {"refused": bool(self._call("refused", sizes))}
         except (StoppedError, MemoryError, RecursionError, ImportError):
             raise
+        except OSError as error:
+            raise StoppedError("confined", say(error)) from error
         except BaseException as error:
             raise StoppedError("contract", f"refused gave no answer: {say(error)}") from error
 
