@@ -17,6 +17,7 @@ from kvreshard.demo import demo
 from kvreshard.exit_codes import FAILED, HOLDS
 from kvreshard.extras import needs_prove
 from kvreshard.mutate import mutate
+from kvreshard.plan import plan
 from kvreshard.prove_cvc5 import prove_cvc5
 from kvreshard.prove_seeds import prove_seeds
 from kvreshard.refute import refute
@@ -31,7 +32,7 @@ def main() -> None:
     """
 
 
-for command in (cores, demo, mutate, prove_cvc5, prove_seeds, refute):
+for command in (cores, demo, mutate, plan, prove_cvc5, prove_seeds, refute):
     main.add_command(command)
 
 

@@ -26,6 +26,7 @@ COMMANDS = (
     "demo",
     "generate",
     "mutate",
+    "plan",
     "prove",
     "prove-cvc5",
     "prove-seeds",

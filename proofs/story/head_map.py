@@ -312,7 +312,8 @@ def _consumer_side(
 
 def _consumer_box(block: ConsumerBlock, shown: set[Slot]) -> ConsumerBox:
     def folded(slots: list[Slot]) -> tuple[Slot | Fold, ...]:
-        return tuple(_folded(slots, lambda slot: slot in shown, _slot_fold))
+        rows = list(_folded(slots, shown.__contains__, _slot_fold))
+        return tuple(rows)
 
     outside = [slot for slot in block.slots if slot.wanted is None]
     return ConsumerBox(
