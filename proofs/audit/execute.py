@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from types import TracebackType
 
+    from typing_extensions import Self
+
     from kvreshard.proofs.audit.contract import Contract
     from kvreshard.proofs.audit.target import Located
 
@@ -140,7 +142,7 @@ class Executed:
         self._ends = 0.0
         self.confined = False
 
-    def __enter__(self) -> Executed:
+    def __enter__(self) -> Self:
         """Start the process and load the target.
 
         Raises:

@@ -306,6 +306,8 @@ class Asked:
             # Arithmetic meets no such error; it comes from where the target runs, not from it.
             raise StoppedError("confined", say(error)) from error
         except BaseException as error:
+            if isinstance(error, RuntimeError) and "start new thread" in str(error):
+                raise StoppedError("confined", say(error)) from error
             return {"raised": self._raised(error)}
 
     def refused(self, sizes: dict[str, int]) -> dict[str, Any]:
