@@ -180,7 +180,7 @@ def bind_import(namespace: dict[str, Any], wanted: dict[str, Any], own: str) -> 
             raise ImportError("it lies in another file of the target's package")
         if own and module.split(".")[0] == own:
             raise ImportError("it is of the target's own package, which is not imported")
-        found = importlib.import_module(module)
+        found: Any = importlib.import_module(module)
         if name:
             if not hasattr(found, name):
                 importlib.import_module(f"{module}.{name}")
@@ -284,7 +284,7 @@ class Asked:
             code = compile(setup["contract"], setup["contract_shown"], "exec", dont_inherit=True)
             exec(code, vars(contract))
         self._contract = vars(contract)
-        self._parameters = {
+        self._parameters: dict[str, tuple[str, ...]] = {
             name: tuple(inspect.signature(self._contract[name]).parameters)
             for name in ("plan", "pairs", "refused")
             if name in self._contract
@@ -362,8 +362,8 @@ class Asked:
 
     def _is_of_target(self, filename: str) -> bool:
         if self._root is not None:
-            return filename.startswith(self._root + os.sep)
-        return filename == self._target
+            return filename.startswith(f"{self._root}{os.sep}")
+        return bool(filename == self._target)
 
 
 def function(namespace: dict[str, Any], name: str) -> Any:
