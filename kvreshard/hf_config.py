@@ -153,11 +153,20 @@ def _by_block(fields: _Fields) -> tuple[tuple[LayerGroup, ...], tuple[str, ...]]
         raise fields.error("block_configs", "at least one layer with attention")
     width = _head_width(fields)
     groups = tuple(
-        LayerGroup("attention", count, query_heads // shared, query_heads, width, width)
+        LayerGroup(
+            "attention" if len(counts) == 1 else f"attention with {query_heads // shared} KV heads",
+            count,
+            query_heads // shared,
+            query_heads,
+            width,
+            width,
+        )
         for shared, count in counts.items()
         if shared is not None
     )
-    return groups, (f"{without} layers without attention have no KV cache",) if without else ()
+    return groups, (
+        f"layers without attention, which have no KV cache: {without}",
+    ) if without else ()
 
 
 def _with_window_heads(fields: _Fields) -> tuple[tuple[LayerGroup, ...], tuple[str, ...]]:

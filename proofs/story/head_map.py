@@ -312,7 +312,7 @@ def _consumer_side(
 
 def _consumer_box(block: ConsumerBlock, shown: set[Slot]) -> ConsumerBox:
     def folded(slots: list[Slot]) -> tuple[Slot | Fold, ...]:
-        rows = list(_folded(slots, shown.__contains__, _slot_fold))
+        rows = _folded(slots, shown.__contains__, _slot_fold)
         return tuple(rows)
 
     outside = [slot for slot in block.slots if slot.wanted is None]
