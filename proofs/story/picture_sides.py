@@ -24,10 +24,10 @@ LEFT_EDGE, RIGHT_EDGE = 126, 246  # where cells end and begin, and copies run be
 LINE = 16
 _CELL_WIDTH, _ROW, _PAD, _GAP = 82, 30, 4, 10
 _LEFT_BOX, _LEFT_CELL = 2, LEFT_EDGE - _CELL_WIDTH
-_RIGHT_TEXT = RIGHT_EDGE + _CELL_WIDTH + 10
+_RIGHT_TEXT = RIGHT_EDGE + _CELL_WIDTH + 6
 _RIGHT_BOX_END = WIDTH - 2
 # Letters that fit a line of small text, in each place.
-_IN_CELL, _IN_LEFT_ROW, _IN_RIGHT_ROW, _IN_SLOT = 12, 17, 36, 22
+_IN_CELL, _IN_LEFT_ROW, _IN_RIGHT_ROW, _IN_SLOT = 12, 17, 36, 21
 
 SIGNS = {
     Mark.MISSING: "\u00d7",
