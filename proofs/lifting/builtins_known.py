@@ -21,7 +21,7 @@ from kvreshard.proofs.lifting.values import (
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
     from kvreshard.proofs.lifting.interpreter import Interpreter
     from kvreshard.proofs.lifting.scope import Scope
@@ -100,11 +100,22 @@ def _zip(run: Interpreter, scope: Scope, node: ast.Call, *values: Value) -> Valu
     return Lazily(zip(*(run.iterate(scope, value, node) for value in values), strict=False))
 
 
-def _reversed(run: Interpreter, scope: Scope, node: ast.Call, *values: Value) -> Value:  # noqa: ARG001 - has the parameters of all
+def _reversed(run: Interpreter, scope: Scope, node: ast.Call, *values: Value) -> Value:
     _arguments(scope, node, values, 1)
-    if not isinstance(values[0], (tuple, list)):
-        raise scope.unsupported(node, f"a {kind_of(values[0])} turned round: {said(node)}")
-    return list(values[0])[::-1]
+    over = values[0]
+    if isinstance(over, Range) and over.step == 1:
+        return Lazily(run.iterate(scope, Range(over.stop - 1, over.start - 1, -1), node))
+    if not isinstance(over, (tuple, list)):
+        raise scope.unsupported(node, f"a {kind_of(over)} turned round: {said(node)}")
+    return Lazily(_from_the_end(over))
+
+
+def _from_the_end(items: Sequence[Value]) -> Iterator[Value]:
+    """Yield items from the last one on; a list may shrink meanwhile."""
+    at = len(items) - 1
+    while 0 <= at < len(items):
+        yield items[at]
+        at -= 1
 
 
 def _list(run: Interpreter, scope: Scope, node: ast.Call, *values: Value) -> Value:
@@ -118,7 +129,7 @@ def _tuple(run: Interpreter, scope: Scope, node: ast.Call, *values: Value) -> Va
 
 def _sum(run: Interpreter, scope: Scope, node: ast.Call, *values: Value) -> Value:
     _arguments(scope, node, values, 1, 2)
-    total = to_integer(values[1], scope, node) if len(values) == 2 else 0
+    total = _integers(scope, node, values[1:])[0] if len(values) == 2 else 0
     for value in run.iterate(scope, values[0], node):
         total = total + to_integer(value, scope, node)
     return total
@@ -174,7 +185,12 @@ _KNOWN: dict[str, Callable[..., Value]] = {
     "zip": _zip,
 }
 
-BUILTINS: dict[str, Value] = {name: Builtin(name, call) for name, call in _KNOWN.items()}
+# Those that take integers only: they may be worked out where they are not called.
+_PURE = {"abs", "max", "min"}
+
+BUILTINS: dict[str, Value] = {
+    name: Builtin(name, call, is_pure=name in _PURE) for name, call in _KNOWN.items()
+}
 
 # What may take a generator expression: it is taken at once, before any name in it changes.
 TAKES_ALL = frozenset({"all", "any", "list", "max", "min", "sum", "tuple"})

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import z3
 
 from kvreshard.proofs.lifting import numbers
+from kvreshard.proofs.lifting.path import CannotTellError
 from kvreshard.proofs.lifting.scope import bound_names
 from kvreshard.proofs.lifting.values import (
     Builtin,
@@ -70,11 +71,15 @@ def truth(value: Value, scope: Scope, node: ast.AST) -> Truth:
 
 def name(run: Interpreter, scope: Scope, node: ast.Name) -> Value:
     """Look a name up: local, then the module's, then Python's own."""
+    if node.id.startswith("__") and not node.id.endswith("__"):
+        # In a class it would be another name.
+        raise scope.unsupported(node, f"the name {node.id}")
     if node.id in scope.local:
         return scope.local[node.id]
     if node.id in scope.own:
-        if scope.path.under:
-            raise scope.unsupported(node, f"{node.id}, which may not be bound yet")
+        if scope.is_comprehension:
+            # Which error it is depends on the version of Python.
+            raise scope.unsupported(node, f"{node.id}, which is not bound yet")
         raise scope.raises("UnboundLocalError", node)
     return run.global_value(scope, node)
 
@@ -105,8 +110,10 @@ def apply(
     """Apply an operator to values."""
     if isinstance(left, (list, tuple)) or isinstance(right, (list, tuple)):
         return _of_sequences(scope, op, left, right, node)
-    if isinstance(op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
-        raise scope.unsupported(node, f"the operator {type(op).__name__}")
+    known = _ARRAY_OPERATORS if scope.path.meaning.elementwise else _OPERATORS
+    if not isinstance(op, known):
+        what = "a division that gives a float" if isinstance(op, ast.Div) else type(op).__name__
+        raise scope.unsupported(node, f"the operator {what}: {said(node)}")
     left, right = (to_integer(value, scope, node) for value in (left, right))
     if isinstance(op, ast.Add):
         return left + right
@@ -120,22 +127,34 @@ def apply(
         return numbers.remainder(scope.path, left, right, node, scope.file)
     if isinstance(op, (ast.LShift, ast.RShift)):
         return numbers.shift(left, right, isinstance(op, ast.LShift), node, scope.file)
-    if isinstance(op, ast.Pow):
-        return numbers.power(left, right, node, scope.file)
-    what = "a division that gives a float" if isinstance(op, ast.Div) else type(op).__name__
-    raise scope.unsupported(node, f"the operator {what}: {said(node)}")
+    return numbers.power(left, right, node, scope.file)
+
+
+# Shifts and powers compute more than the one integer that they give.
+_ARRAY_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
+_OPERATORS = (*_ARRAY_OPERATORS, ast.LShift, ast.RShift, ast.Pow)
+# A list or tuple longer than this is no planner's.
+MOST_ITEMS = 100_000
 
 
 def _of_sequences(
     scope: Scope, op: ast.operator, left: Value, right: Value, node: ast.AST
 ) -> Value:
     if isinstance(op, ast.Add) and type(left) is type(right):
+        check_length(scope, len(left) + len(right), node)
         return left + right
     if isinstance(op, ast.Mult):
         sequence, count = (left, right) if isinstance(left, (list, tuple)) else (right, left)
         if is_integer(count) and is_known(count):
+            check_length(scope, len(sequence) * count, node)
             return sequence * count
     raise scope.unsupported(node, f"an operator of a list or tuple: {said(node)}")
+
+
+def check_length(scope: Scope, length: int, node: ast.AST) -> None:
+    """Refuse a list or tuple that grows beyond measure."""
+    if length > MOST_ITEMS:
+        raise scope.unsupported(node, f"more than {MOST_ITEMS} items")
 
 
 def unary(run: Interpreter, scope: Scope, node: ast.UnaryOp) -> Value:
@@ -165,11 +184,10 @@ def _joined(run: Interpreter, scope: Scope, is_and: bool, left: Value, node: ast
     known = scope.path.known(goes_on)
     if known is not None:
         return run.evaluate(scope, node) if known else left
-    if is_truth(left) and scope.path.meaning.merges and is_pure(node):
-        with scope.path.working_under(goes_on):
-            right = run.evaluate(scope, node)
-        if is_truth(right):
-            return numbers.both(left, right) if is_and else numbers.either(left, right)
+    if is_truth(left):
+        for right in _aside(run, scope, node, goes_on):
+            if is_truth(right):
+                return numbers.both(left, right) if is_and else numbers.either(left, right)
     return run.evaluate(scope, node) if scope.path.decide(goes_on, node) else left
 
 
@@ -189,12 +207,30 @@ _PURE = (
 )
 
 
-def is_pure(node: ast.expr) -> bool:
-    """Whether an expression calls nothing but min, max and abs, so that it has no effect."""
+def _aside(run: Interpreter, scope: Scope, node: ast.expr, condition: Truth) -> list[Value]:
+    """Return the value that an expression has where a condition holds, if that can be told.
+
+    It is worked out although it may not be computed. So it has to be without effects, and neither
+    part the way nor raise; else nothing is returned, and the way has to part at the condition.
+    """
+    if not scope.path.meaning.merges or not _is_pure(run, scope, node):
+        return []
+    try:
+        with scope.path.working_under(condition):
+            return [run.evaluate(scope, node)]
+    except CannotTellError:
+        return []
+
+
+def _is_pure(run: Interpreter, scope: Scope, node: ast.expr) -> bool:
+    """Whether an expression calls nothing that has an effect."""
     for child in ast.walk(node):
         if isinstance(child, ast.Call):
-            plain = isinstance(child.func, ast.Name) and child.func.id in ("min", "max", "abs")
-            if not plain or child.keywords:
+            called = child.func
+            if not isinstance(called, ast.Name) or child.keywords or called.id in scope.own:
+                return False
+            value = run.global_value(scope, called)
+            if not isinstance(value, Builtin) or not value.is_pure:
                 return False
         elif not isinstance(child, _PURE):
             return False
@@ -207,13 +243,11 @@ def conditional(run: Interpreter, scope: Scope, node: ast.IfExp) -> Value:
         raise scope.unsupported(node, f"the truth of an array: {said(node)}")
     condition = truth(run.evaluate(scope, node.test), scope, node.test)
     known = scope.path.known(condition)
-    if known is None and scope.path.meaning.merges and is_pure(node.body) and is_pure(node.orelse):
-        with scope.path.working_under(condition):
-            then = run.evaluate(scope, node.body)
-        with scope.path.working_under(numbers.opposite(condition)):
-            otherwise = run.evaluate(scope, node.orelse)
-        if (is_integer(then) and is_integer(otherwise)) or (is_truth(then) and is_truth(otherwise)):
-            return numbers.choose(scope.path, condition, then, otherwise)
+    if known is None:
+        for then in _aside(run, scope, node.body, condition):
+            for otherwise in _aside(run, scope, node.orelse, numbers.opposite(condition)):
+                if all(map(is_integer, (then, otherwise))) or all(map(is_truth, (then, otherwise))):
+                    return numbers.choose(scope.path, condition, then, otherwise)
     taken = known if known is not None else scope.path.decide(condition, node)
     return run.evaluate(scope, node.body if taken else node.orelse)
 
@@ -228,12 +262,12 @@ def comparison(run: Interpreter, scope: Scope, node: ast.Compare) -> Value:
         known = scope.path.known(result)
         if known is False:
             return False
-        if known is None and not (scope.path.meaning.merges and is_pure(operand)):
+        aside = _aside(run, scope, operand, result) if known is None else []
+        if known is None and not aside:
             if not scope.path.decide(result, node):
                 return False
             result = True
-        with scope.path.working_under(result):
-            right = run.evaluate(scope, operand)
+        right = aside[0] if aside else run.evaluate(scope, operand)
         result = numbers.both(result, compare(scope, op, left, right, node))
         left = right
     return result
@@ -241,6 +275,8 @@ def comparison(run: Interpreter, scope: Scope, node: ast.Compare) -> Value:
 
 def compare(scope: Scope, op: ast.cmpop, left: Value, right: Value, node: ast.AST) -> Truth:
     """Return whether one comparison holds."""
+    if scope.path.meaning.elementwise and type(op) not in numbers.COMPARISONS:
+        raise scope.unsupported(node, f"the comparison {type(op).__name__}: {said(node)}")
     if isinstance(op, (ast.Is, ast.IsNot)):
         return _identity(scope, isinstance(op, ast.Is), left, right, node)
     if isinstance(op, (ast.In, ast.NotIn)):
@@ -256,20 +292,21 @@ def compare(scope: Scope, op: ast.cmpop, left: Value, right: Value, node: ast.AS
 def _identity(scope: Scope, positive: bool, left: Value, right: Value, node: ast.AST) -> Truth:
     if right is not None and left is not None:
         raise scope.unsupported(node, f"identity with other than None: {said(node)}")
-    if isinstance(left, Text) or isinstance(right, Text):
-        return not positive
+    if isinstance(left, Imported) or isinstance(right, Imported):
+        raise scope.unsupported(node, f"identity of something imported: {said(node)}")
     return (left is None and right is None) is positive
 
 
 def equal(scope: Scope, left: Value, right: Value, node: ast.AST) -> Truth:
     """Return whether two values are equal."""
+    scope.path.step(node, scope.file)
     numeric = all(is_integer(value) or is_truth(value) for value in (left, right))
     if numeric:
         if is_truth(left) and is_truth(right) and not (is_known(left) and is_known(right)):
             return left == right
         return to_integer(left, scope, node) == to_integer(right, scope, node)
     if left is None or right is None:
-        if isinstance(left, Record) or isinstance(right, Record):
+        if any(isinstance(one, (Record, Imported)) for one in (left, right)):
             raise scope.unsupported(node, f"equality of objects: {said(node)}")
         return left is None and right is None
     if isinstance(left, str) and isinstance(right, str):
@@ -285,14 +322,23 @@ def equal(scope: Scope, left: Value, right: Value, node: ast.AST) -> Truth:
 
 
 def _contains(scope: Scope, container: Value, value: Value, node: ast.AST) -> Truth:
-    if isinstance(container, Range) and is_integer(value) and container.step == 1:
-        return numbers.both(container.start <= value, value < container.stop)
+    if isinstance(container, Range):
+        return _in_range(container, to_integer(value, scope, node))
     if not isinstance(container, (tuple, list)):
         raise scope.unsupported(node, f"membership in a {kind_of(container)}: {said(node)}")
     found: Truth = False
     for one in container:
         found = numbers.either(found, equal(scope, one, value, node))
     return found
+
+
+def _in_range(container: Range, value: Value) -> Truth:
+    start, stop, step = container.start, container.stop, container.step
+    if step < 0:
+        start, stop, step, value = -start, -stop, -step, -value
+    # z3's remainder is Python's here, since the step is at least 1.
+    on_a_step = (value - start) % step == 0
+    return numbers.both(numbers.both(start <= value, value < stop), on_a_step)
 
 
 def tuple_(run: Interpreter, scope: Scope, node: ast.Tuple) -> Value:
@@ -362,26 +408,25 @@ def attribute(run: Interpreter, scope: Scope, node: ast.Attribute) -> Value:
         return run.member(scope, value, node)
     if isinstance(value, list) and node.attr in ("append", "extend"):
         return Builtin(
-            node.attr, lambda _run, scope, call, *items: _grow(scope, value, call, *items)
+            node.attr,
+            lambda _run, scope, call, *items: _grow(scope, value, node.attr, call, *items),
         )
     if isinstance(value, Logger):
         return value
     if isinstance(value, Imported):
         raise scope.unsupported(node, f"{said(node)}, of the imported {value.module}")
-    members = getattr(value, "members", None)
-    if isinstance(value, Builtin) and members and node.attr in members:
-        return members[node.attr]
+    if isinstance(value, Builtin) and node.attr in value.members:
+        return value.members[node.attr]
     raise scope.unsupported(node, f"an attribute of a {kind_of(value)}: {said(node)}")
 
 
-def _grow(scope: Scope, items: list[Value], node: ast.Call, *values: Value) -> None:
-    if scope.path.under:
-        raise scope.unsupported(node, f"a list that grows within a condition: {said(node)}")
+def _grow(scope: Scope, items: list[Value], method: str, node: ast.Call, *values: Value) -> None:
     if len(values) != 1:
         raise scope.raises("TypeError", node)
-    if isinstance(node.func, ast.Attribute) and node.func.attr == "extend":
+    if method == "extend":
         if not isinstance(values[0], (list, tuple)):
             raise scope.unsupported(node, f"a list extended by a {kind_of(values[0])}")
+        check_length(scope, len(items) + len(values[0]), node)
         items.extend(values[0])
     else:
         items.append(values[0])
@@ -395,32 +440,38 @@ def comprehension(run: Interpreter, scope: Scope, node: ast.ListComp) -> Value:
 def comprehended(
     run: Interpreter, scope: Scope, node: ast.ListComp | ast.GeneratorExp
 ) -> Iterator[Value]:
-    """Yield what a comprehension gives, computed one by one in a scope of its own."""
+    """Return what a comprehension gives, computed one by one in a scope of its own.
+
+    What it goes over first is computed at once, and outside that scope.
+    """
     names: set[str] = set()
     for generator in node.generators:
         names |= bound_names(generator.target)
-    inner = scope.inner(frozenset(names))
-    for one in names:
-        inner.local.pop(one, None)
-    yield from _comprehended(run, inner, node, node.generators)
+    first = node.generators[0].iter
+    items = run.iterate(scope, run.evaluate(scope, first), first)
+    return _comprehended(run, scope.inner(frozenset(names)), node, items, node.generators)
 
 
 def _comprehended(
     run: Interpreter,
     scope: Scope,
     node: ast.ListComp | ast.GeneratorExp,
+    items: Iterator[Value],
     generators: list[ast.comprehension],
 ) -> Iterator[Value]:
-    if not generators:
-        yield run.evaluate(scope, node.elt)
-        return
     first, *rest = generators
     if first.is_async:
         raise scope.unsupported(node, "an asynchronous comprehension")
-    for value in run.iterate(scope, run.evaluate(scope, first.iter), first.iter):
+    for value in items:
         run.assign(scope, first.target, value)
-        if all(_holds(run, scope, test) for test in first.ifs):
-            yield from _comprehended(run, scope, node, rest)
+        if not all(_holds(run, scope, test) for test in first.ifs):
+            continue
+        if rest:
+            over = rest[0].iter
+            inner = run.iterate(scope, run.evaluate(scope, over), over)
+            yield from _comprehended(run, scope, node, inner, rest)
+        else:
+            yield run.evaluate(scope, node.elt)
 
 
 def _holds(run: Interpreter, scope: Scope, node: ast.expr) -> bool:

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kvreshard.proofs.lifting import builtins_known
+from kvreshard.proofs.lifting.classes import class_value, methods
 from kvreshard.proofs.lifting.expressions import EXPRESSIONS, comprehended, said
-from kvreshard.proofs.lifting.program import class_value, imported
-from kvreshard.proofs.lifting.scope import Scope, local_names
+from kvreshard.proofs.lifting.program import imported
+from kvreshard.proofs.lifting.scope import Scope, far_reaching, local_names
 from kvreshard.proofs.lifting.statements import (
     BreakError,
     ContinueError,
@@ -17,7 +20,7 @@ from kvreshard.proofs.lifting.statements import (
     bind,
     run_block,
 )
-from kvreshard.proofs.lifting.unsupported import UnsupportedError
+from kvreshard.proofs.lifting.unsupported import PythonRaises, UnsupportedError
 from kvreshard.proofs.lifting.values import (
     Builtin,
     ClassValue,
@@ -28,6 +31,7 @@ from kvreshard.proofs.lifting.values import (
     Range,
     Record,
     Value,
+    is_frozen,
     is_integer,
     is_known,
     kind_of,
@@ -44,6 +48,9 @@ DEEPEST = 60
 # Turns of a loop whose end is not a known number, and of one whose end is.
 MOST_TURNS, MOST_KNOWN_TURNS = 64, 100_000
 
+# A known number of more bits than this is no planner's; more digits Python would not print either.
+MOST_BITS = 10_000
+
 _LOGGERS = {"getLogger", "init_logger"}
 
 
@@ -59,6 +66,8 @@ class Interpreter:
         """Start on a path; `builtins` stand in place of Python's own."""
         self.path = path
         self.builtins = builtins_known.BUILTINS if builtins is None else builtins
+        # What is being worked out as if the module were loaded: the names bound by statements.
+        self._loading: list[tuple[Program, str]] = []
 
     def evaluate(self, scope: Scope, node: ast.expr) -> Value:
         """Return the value of an expression.
@@ -67,6 +76,7 @@ class Interpreter:
             UnsupportedError: its meaning is not known.
             PythonRaises: it raises an exception on this way.
         """
+        self.path.step(node, scope.file)
         if isinstance(node, ast.Call):
             value = self._call_node(scope, node)
         else:
@@ -75,6 +85,8 @@ class Interpreter:
                 raise scope.unsupported(node, f"a {type(node).__name__}: {said(node)}")
             value = known(self, scope, node)
         if is_integer(value):
+            if is_known(value) and value.bit_length() > MOST_BITS:
+                raise scope.unsupported(node, f"a number of more than {MOST_BITS} bits")
             self.path.meaning.computed(value, node)
         return value
 
@@ -85,6 +97,7 @@ class Interpreter:
     def global_value(self, scope: Scope, node: ast.Name) -> Value:
         """Return what a name means to a module, or to Python."""
         program, name = scope.program, node.id
+        self._check_order(scope, node)
         if name in program.values:
             return program.values[name]
         statement = program.statement(name, node, scope.file)
@@ -92,36 +105,58 @@ class Interpreter:
             if name in self.builtins:
                 return self.builtins[name]
             raise scope.unsupported(node, f"the name {name}")
-        value = self._meaning(program, name, statement)
-        # A list could be changed on one way and seen on another.
-        if not isinstance(value, list):
-            program.values[name] = value
-        return value
+        program.values[name] = self._meaning(program, name, statement)
+        return program.values[name]
+
+    def _check_order(self, scope: Scope, node: ast.Name) -> None:
+        """Refuse a name that is read as the module is loaded, before it is bound."""
+        for program, loaded in self._loading:
+            own = program is scope.program and node.id in program.bindings
+            if own and program.position(node.id) >= program.position(loaded):
+                raise scope.unsupported(node, f"{node.id}, before it is bound")
 
     def _meaning(self, program: Program, name: str, statement: ast.stmt) -> Value:
-        scope = Scope(self.path, program)
-        if isinstance(statement, ast.FunctionDef):
+        named = getattr(statement, "name", name) == name
+        if isinstance(statement, ast.FunctionDef) and named:
             return FunctionValue(program, statement)
-        if isinstance(statement, ast.ClassDef):
+        if isinstance(statement, ast.ClassDef) and named:
             return class_value(program, statement)
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             return imported(statement, name)
-        targets = (
-            statement.targets
-            if isinstance(statement, ast.Assign)
-            else [statement.target]
-            if isinstance(statement, ast.AnnAssign)
-            else []
-        )
+        targets: list[ast.expr] = []
+        if isinstance(statement, ast.Assign):
+            targets = statement.targets
+        elif isinstance(statement, ast.AnnAssign):
+            targets = [statement.target]
         value = getattr(statement, "value", None)
         if len(targets) != 1 or not isinstance(targets[0], ast.Name) or value is None:
-            raise scope.unsupported(statement, f"what {name} means")
-        if _is_logger(value):
+            raise UnsupportedError(statement, f"what {name} means", program.shown)
+        if targets[0].id != name:
+            raise UnsupportedError(statement, f"what {name} means", program.shown)
+        if self._is_logger(program, value):
             return Logger()
-        found = self.evaluate(scope, value)
-        if isinstance(found, list):
-            raise scope.unsupported(statement, f"{name}, a list that any function may change")
-        return found
+        return self._loaded(program, name, value)
+
+    def _loaded(self, program: Program, name: str, node: ast.expr) -> Value:
+        """Return what an expression gives as the module is loaded, in the statement of a name."""
+        self._loading.append((program, name))
+        try:
+            value = self.evaluate(Scope(self.path, program), node)
+        except PythonRaises as raised:
+            what = f"a module that raises {raised.kind} as it is loaded"
+            raise UnsupportedError(node, what, program.shown) from raised
+        finally:
+            self._loading.pop()
+        if not is_frozen(value):
+            what = f"a {kind_of(value)} that calls may change: {said(node)}"
+            raise UnsupportedError(node, what, program.shown)
+        return value
+
+    def _is_logger(self, program: Program, node: ast.expr) -> bool:
+        """Whether a call makes a logger, by the name of an imported function."""
+        called = node.func if isinstance(node, ast.Call) else None
+        origin = program.origin(called) if called else ""
+        return "." in origin and origin.rpartition(".")[2] in _LOGGERS
 
     def _call_node(self, scope: Scope, node: ast.Call) -> Value:
         called = self.evaluate(scope, node.func)
@@ -177,10 +212,7 @@ class Interpreter:
         inner = Scope(self.path, program, {}, local_names(definition), scope.depth + 1)
         if inner.depth > DEEPEST:
             raise scope.unsupported(node, f"calls within calls, deeper than {DEEPEST}")
-        legal = {"property", "staticmethod"} if function.is_bound else {"staticmethod"}
-        for decorator in definition.decorator_list:
-            if ast.unparse(decorator) not in legal:
-                raise inner.unsupported(definition, f"the decorator {ast.unparse(decorator)}")
+        check_definition(definition, program, function.is_bound)
         inner.local.update(self._bound(scope, node, function, arguments, keywords))
         try:
             run_block(self, inner, definition.body)
@@ -222,15 +254,10 @@ class Interpreter:
             if one.arg not in bound:
                 if one.arg not in defaults:
                     raise scope.raises("TypeError", node)
-                bound[one.arg] = self._default(function.program, defaults[one.arg])
+                # A default is computed once, as the function is defined.
+                owner = function.bound.kind if isinstance(function.bound, Record) else function
+                bound[one.arg] = self._loaded(function.program, owner.node.name, defaults[one.arg])
         return bound
-
-    def _default(self, program: Program, node: ast.expr) -> Value:
-        scope = Scope(self.path, program)
-        value = self.evaluate(scope, node)
-        if isinstance(value, list):
-            raise scope.unsupported(node, "a default that calls may change")
-        return value
 
     def _made(
         self,
@@ -241,7 +268,7 @@ class Interpreter:
         keywords: Mapping[str, Value],
     ) -> Record:
         names = [name for name, _ in kind.fields]
-        if len(arguments) > len(names):
+        if len(arguments) > (0 if kind.keyword_only else len(names)):
             raise scope.raises("TypeError", node)
         given = dict(zip(names, arguments, strict=False))
         for keyword, value in keywords.items():
@@ -252,14 +279,16 @@ class Interpreter:
             if name not in given:
                 if default is None:
                     raise scope.raises("TypeError", node)
-                given[name] = self._default(kind.program, default)
+                given[name] = self._loaded(kind.program, kind.name, default)
+                if isinstance(given[name], Record) and not kind.is_tuple:
+                    # Python refuses some of these as defaults of a dataclass.
+                    raise unsupported_at(kind, f"the default {said(default)} of {name}")
         made = Record(kind, {name: given[name] for name in names})
-        methods = {one.name: one for one in kind.node.body if isinstance(one, ast.FunctionDef)}
-        for own in methods:
-            if own.startswith("__") and own != "__post_init__":
-                raise unsupported_at(FunctionValue(kind.program, methods[own]), f"the method {own}")
-        if "__post_init__" in methods and not kind.is_tuple:
-            method = FunctionValue(kind.program, methods["__post_init__"], made, is_bound=True)
+        after = methods(kind).get("__post_init__")
+        if after is not None and not kind.is_tuple:
+            method = FunctionValue(kind.program, after, made, is_bound=True)
+            if after.decorator_list:
+                raise unsupported_at(method, "a decorator of __post_init__")
             self.run_function(scope, node, method, [made], {})
         return made
 
@@ -267,33 +296,35 @@ class Interpreter:
         """Return a field, a property's value or a bound method of an object."""
         if node.attr in record.fields:
             return record.fields[node.attr]
-        for one in record.kind.node.body:
-            if isinstance(one, ast.FunctionDef) and one.name == node.attr:
-                decorators = [ast.unparse(decorator) for decorator in one.decorator_list]
-                static = decorators == ["staticmethod"]
-                method = FunctionValue(record.kind.program, one, record, is_bound=not static)
-                if decorators == ["property"]:
-                    return self.run_function(scope, node, method, [record], {})
-                return method
+        one = methods(record.kind).get(node.attr)
+        if one is not None:
+            method = FunctionValue(record.kind.program, one, record, is_bound=True)
+            decorators = decorators_of(one, record.kind.program)
+            if decorators == ["property"]:
+                return self.run_function(scope, node, method, [record], {})
+            return replace(method, is_bound=decorators != ["staticmethod"])
         raise scope.unsupported(node, f"the attribute {node.attr} of a {kind_of(record)}")
 
     def iterate(self, scope: Scope, value: Value, node: ast.AST) -> Iterator[Value]:
-        """Yield the items of a value, one by one, as a loop over it takes them."""
+        """Return the items of a value, to be taken one by one as a loop does."""
         if isinstance(value, Range):
-            yield from self._turns(scope, value, node)
-        elif isinstance(value, Lazily):
-            yield from value.items
-        elif isinstance(value, Record) and value.kind.is_tuple:
-            yield from value.fields.values()
-        elif isinstance(value, (tuple, list)):
-            at = 0
-            while at < len(value):
-                yield value[at]
-                at += 1
-                if at > MOST_KNOWN_TURNS:
-                    raise scope.unsupported(node, f"more than {MOST_KNOWN_TURNS} turns of a loop")
-        else:
-            raise scope.unsupported(node, f"a loop over a {kind_of(value)}")
+            return self._turns(scope, value, node)
+        if isinstance(value, Lazily):
+            return value.items
+        if isinstance(value, Record) and value.kind.is_tuple:
+            return iter(tuple(value.fields.values()))
+        if isinstance(value, (tuple, list)):
+            return self._items(scope, value, node)
+        raise scope.unsupported(node, f"a loop over a {kind_of(value)}")
+
+    def _items(self, scope: Scope, value: Sequence[Value], node: ast.AST) -> Iterator[Value]:
+        """Yield items; a list may grow or shrink meanwhile."""
+        at = 0
+        while at < len(value):
+            yield value[at]
+            at += 1
+            if at > MOST_KNOWN_TURNS:
+                raise scope.unsupported(node, f"more than {MOST_KNOWN_TURNS} turns of a loop")
 
     def _turns(self, scope: Scope, over: Range, node: ast.AST) -> Iterator[Value]:
         at, turns = over.start, 0
@@ -307,14 +338,25 @@ class Interpreter:
             at = at + over.step
 
 
-def unsupported_at(function: FunctionValue, what: str) -> UnsupportedError:
-    """Return the error for a function whose definition is not known."""
-    return UnsupportedError(function.node, what, function.program.shown)
+@lru_cache(maxsize=1024)
+def check_definition(definition: ast.FunctionDef, program: Program, is_bound: bool) -> None:
+    """Refuse what changes the meaning of a whole function."""
+    decorators = decorators_of(definition, program)
+    if decorators not in ([], ["staticmethod"], ["property"] if is_bound else []):
+        what = f"the decorator {', '.join(decorators)}"
+        raise UnsupportedError(definition, what, program.shown)
+    if getattr(definition, "type_params", None):
+        raise UnsupportedError(definition, "a type parameter", program.shown)
+    changing = far_reaching(definition)
+    if changing is not None:
+        raise UnsupportedError(changing, f"in {definition.name}: {said(changing)}", program.shown)
 
 
-def _is_logger(node: ast.expr) -> bool:
-    if not isinstance(node, ast.Call):
-        return False
-    called = node.func
-    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-    return name in _LOGGERS
+def decorators_of(definition: ast.FunctionDef, program: Program) -> list[str]:
+    """Return the decorators of a function, those of Python by their names."""
+    return [program.origin(node) or said(node) for node in definition.decorator_list]
+
+
+def unsupported_at(defined: FunctionValue | ClassValue, what: str) -> UnsupportedError:
+    """Return the error for a function or class whose definition is not known."""
+    return UnsupportedError(defined.node, what, defined.program.shown)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import z3
 
-from kvreshard.proofs.lifting.unsupported import UnsupportedError
+from kvreshard.proofs.lifting.unsupported import PythonRaises, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 
 # More ways than this is no planner, or a loop whose end is not seen.
 MOST_PATHS = 4096
+# Expressions worked out, on all ways together. A bound, so that a hostile source takes no hours.
+MOST_STEPS = 3_000_000
+
+
+class CannotTellError(Exception):
+    """An expression that was worked out under a condition parts, or raises: it has to wait."""
 
 
 class Meaning:
@@ -82,6 +88,7 @@ class Path:
         assumed: lines whose effect is taken to be none, as (file, line, what).
         others: the beginnings of ways still to go.
         met: how many conditions were met so far.
+        steps: how many expressions were worked out, on the ways before too.
     """
 
     meaning: Meaning
@@ -92,14 +99,35 @@ class Path:
     assumed: list[tuple[str, int, str]] = field(default_factory=list)
     others: list[list[bool]] = field(default_factory=list)
     met: int = 0
+    steps: int = 0
+
+    def step(self, node: ast.AST, file: str) -> None:
+        """Count an expression.
+
+        Raises:
+            UnsupportedError: there were too many.
+        """
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            raise UnsupportedError(node, f"more than {MOST_STEPS} steps", file)
 
     def decide(self, condition: Truth, node: ast.AST) -> bool:  # noqa: ARG002 - callers have it
-        """Return whether a condition holds on this way, which parts here if it is not known."""
+        """Return whether a condition holds on this way, which parts here if it is not known.
+
+        Raises:
+            CannotTellError: it is not known, and what is worked out counts only under a condition.
+                Were the way to part, one side would hold where the expression is not computed.
+        """
         if isinstance(condition, bool):
             return condition
         condition = z3.simplify(condition)
         if z3.is_true(condition) or z3.is_false(condition):
             return bool(z3.is_true(condition))
+        if self.under:
+            known = self.meaning.known(self, condition)
+            if known is None:
+                raise CannotTellError
+            return known
         if self.met < len(self.answers):
             answer = self.answers[self.met]
         else:
@@ -109,11 +137,7 @@ class Path:
                 self.others.append([*self.answers, False])
             self.answers.append(answer)
         self.met += 1
-        here = self.under
-        if answer:
-            self.conditions.append(z3.Implies(z3.And(*here), condition) if here else condition)
-        else:
-            self.conditions.append(z3.And(*here, z3.Not(condition)))
+        self.conditions.append(condition if answer else z3.Not(condition))
         return answer
 
     def known(self, condition: Truth) -> bool | None:
@@ -127,13 +151,19 @@ class Path:
 
     @contextmanager
     def working_under(self, condition: Truth) -> Iterator[None]:
-        """Work out an expression that counts only where a condition holds."""
+        """Work out an expression that counts only where a condition holds.
+
+        Raises:
+            CannotTellError: the expression parts or raises.
+        """
         if condition is True:
             yield
             return
         self.under.append(as_condition(condition))
         try:
             yield
+        except PythonRaises as raised:
+            raise CannotTellError from raised
         finally:
             self.under.pop()
 
@@ -167,10 +197,12 @@ def all_ways(run: Callable[[Path], Any], make_meaning: Callable[[], Meaning]) ->
         UnsupportedError: the code has a construct that is not known, or too many ways.
     """
     waiting: list[list[bool]] = [[]]
-    ways = []
+    ways: list[Way] = []
+    steps = 0
     while waiting:
-        path = Path(make_meaning(), waiting.pop())
+        path = Path(make_meaning(), waiting.pop(), steps=steps)
         outcome = run(path)
+        steps = path.steps
         ways.append(Way(tuple(path.conditions), outcome, tuple(path.taken), tuple(path.assumed)))
         waiting += path.others
         if len(ways) + len(waiting) > MOST_PATHS:

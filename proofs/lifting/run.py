@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kvreshard.proofs.lifting.interpreter import Interpreter
 from kvreshard.proofs.lifting.path import Meaning, Path
 from kvreshard.proofs.lifting.scope import Scope
-from kvreshard.proofs.lifting.unsupported import PythonRaises
+from kvreshard.proofs.lifting.unsupported import PythonRaises, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,6 +53,9 @@ def run_along(
         )
     except PythonRaises as raised:
         return RaisedAt(raised.kind, raised.file, raised.line)
+    except RecursionError as error:
+        what = "expressions or calls nested too deeply"
+        raise UnsupportedError(function.node, what, function.program.shown) from error
     return Returned(value)
 
 

@@ -26,6 +26,7 @@ class Scope:
         local: the values of local names.
         own: the names that are local, bound yet or not.
         depth: how many calls it is within.
+        is_comprehension: whether it is a comprehension's, within that of a function.
     """
 
     path: Path
@@ -33,6 +34,7 @@ class Scope:
     local: dict[str, Value] = field(default_factory=dict)
     own: frozenset[str] = frozenset()
     depth: int = 0
+    is_comprehension: bool = False
 
     @property
     def file(self) -> str:
@@ -49,7 +51,27 @@ class Scope:
 
     def inner(self, names: frozenset[str]) -> Scope:
         """Return the scope of a comprehension, in which some names are its own."""
-        return Scope(self.path, self.program, dict(self.local), self.own | names, self.depth)
+        local = {name: value for name, value in self.local.items() if name not in names}
+        return Scope(self.path, self.program, local, self.own | names, self.depth, True)
+
+
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+# What changes the meaning of a whole function, wherever in it it stands, and whether it is reached.
+_FAR_REACHING = (
+    *(ast.Global, ast.Nonlocal, ast.NamedExpr),
+    *(ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith),
+)
+
+
+@lru_cache(maxsize=1024)
+def far_reaching(node: ast.FunctionDef) -> ast.AST | None:
+    """Return what in a function's body changes the meaning of all of it, or None."""
+    for statement in node.body:
+        for child in ast.walk(statement):
+            if isinstance(child, _FAR_REACHING):
+                return child
+    return None
 
 
 @lru_cache(maxsize=1024)
@@ -66,12 +88,27 @@ def local_names(node: ast.FunctionDef) -> frozenset[str]:
 
 
 def bound_names(node: ast.AST) -> set[str]:
-    """Return the names that a statement or target binds, comprehensions left out."""
-    if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)):
+    """Return the names that a statement or target binds in its own scope.
+
+    What is bound in comprehensions, and within definitions, is left out.
+    """
+    if isinstance(node, (*_COMPREHENSIONS, ast.Lambda)):
         return set()
-    found = (
-        {node.id} if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) else set()
-    )
+    found = _bound_here(node)
+    if isinstance(node, _DEFINITIONS):
+        return found
     for child in ast.iter_child_nodes(node):
         found |= bound_names(child)
     return found
+
+
+def _bound_here(node: ast.AST) -> set[str]:
+    if isinstance(node, ast.Name):
+        return set() if isinstance(node.ctx, ast.Load) else {node.id}
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        return {alias.asname or alias.name.split(".")[0] for alias in node.names}
+    if isinstance(node, ast.MatchMapping):
+        return {node.rest} if node.rest else set()
+    if isinstance(node, (*_DEFINITIONS, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
+        return {node.name} if node.name else set()
+    return set()

@@ -6,8 +6,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from kvreshard.proofs.lifting.expressions import apply, index, said, truth
-from kvreshard.proofs.lifting.unsupported import PythonRaises
+from kvreshard.proofs.lifting.exceptions import exception_name
+from kvreshard.proofs.lifting.expressions import apply, check_length, index, said, truth
+from kvreshard.proofs.lifting.unsupported import PythonRaises, UnsupportedError
 from kvreshard.proofs.lifting.values import Logger, Value, kind_of
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ def annotated(run: Interpreter, scope: Scope, node: ast.AnnAssign) -> None:
     """Give a value to a target with an annotation, which says nothing here."""
     if node.value is not None:
         bind(run, scope, node.target, run.evaluate(scope, node.value))
+    elif not isinstance(node.target, ast.Name):
+        raise scope.unsupported(node, f"an annotation of {said(node.target)}")
 
 
 def augmented(run: Interpreter, scope: Scope, node: ast.AugAssign) -> None:
@@ -66,6 +69,7 @@ def augmented(run: Interpreter, scope: Scope, node: ast.AugAssign) -> None:
     if isinstance(old, list):
         if not isinstance(node.op, ast.Add) or not isinstance(change, (list, tuple)):
             raise scope.unsupported(node, f"a change of a list: {said(node)}")
+        check_length(scope, len(old) + len(change), node)
         old.extend(change)
         return
     scope.local[node.target.id] = apply(run, scope, node.op, old, change, node)
@@ -128,18 +132,46 @@ def returned(run: Interpreter, scope: Scope, node: ast.Return) -> None:
 
 
 def asserted(run: Interpreter, scope: Scope, node: ast.Assert) -> None:
-    """Raise unless a condition holds. The message is not computed: it raises either way."""
+    """Raise unless a condition holds."""
     if not scope.path.decide(truth(run.evaluate(scope, node.test), scope, node.test), node.test):
+        _compute_message(run, scope, node, [node.msg] if node.msg else [])
         scope.path.taken.append((scope.file, node.lineno, "the assertion fails"))
         raise scope.raises("AssertionError", node)
 
 
-def raised(run: Interpreter, scope: Scope, node: ast.Raise) -> None:  # noqa: ARG001 - has the parameters of all
-    """Raise an exception. What it is made of is not computed: it raises either way."""
+def raised(run: Interpreter, scope: Scope, node: ast.Raise) -> None:
+    """Raise an exception."""
     made = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-    kind = ast.unparse(made) if made is not None else "RuntimeError"
+    kind = exception_name(scope, made) if made is not None else "RuntimeError"
+    if isinstance(node.exc, ast.Call):
+        if node.exc.keywords:
+            raise scope.unsupported(node, f"an exception made with keywords: {said(node.exc)}")
+        _compute_message(run, scope, node, node.exc.args)
+    if node.cause is not None and ast.unparse(node.cause) != "None":
+        raise scope.unsupported(node.cause, f"a cause that is not None: {said(node.cause)}")
     scope.path.taken.append((scope.file, node.lineno, f"raises {kind}"))
     raise PythonRaises(kind, node, scope.file)
+
+
+def _compute_message(
+    run: Interpreter, scope: Scope, node: ast.stmt, parts: Sequence[ast.expr]
+) -> None:
+    """Compute what an exception is made of, since that may raise another one.
+
+    What is not known of it is taken to raise none. An exception is raised in either case.
+    """
+    try:
+        for part in parts:
+            run.evaluate(scope, part)
+    except UnsupportedError:
+        scope.path.assumed.append((scope.file, node.lineno, "what an exception is made of"))
+
+
+# The methods of a logger that write: the standard library's, and vLLM's for a message once.
+_WRITING = frozenset(
+    {"critical", "debug", "error", "exception", "info", "log", "warning"}
+    | {"debug_once", "info_once", "warning_once"}
+)
 
 
 def expression(run: Interpreter, scope: Scope, node: ast.Expr) -> None:
@@ -148,7 +180,10 @@ def expression(run: Interpreter, scope: Scope, node: ast.Expr) -> None:
         return
     if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
         owner = node.value.func.value
-        if isinstance(owner, ast.Name) and isinstance(run.evaluate(scope, owner), Logger):
+        writes = node.value.func.attr in _WRITING and isinstance(owner, ast.Name)
+        if writes and isinstance(run.evaluate(scope, owner), Logger):
+            for argument in (*node.value.args, *(one.value for one in node.value.keywords)):
+                run.evaluate(scope, argument)
             scope.path.assumed.append((scope.file, node.lineno, "a call of a logger"))
             return
     run.evaluate(scope, node.value)

@@ -15,7 +15,7 @@ import z3
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from kvreshard.proofs.lifting.program import Program
 
@@ -62,12 +62,19 @@ class ClassValue:
     Attributes:
         fields: its fields in order, each with the expression of its default, or None.
         is_tuple: whether its objects are tuples.
+        keyword_only: whether its fields are given by keyword only.
     """
 
     program: Program
     node: ast.ClassDef
     fields: tuple[tuple[str, ast.expr | None], ...]
     is_tuple: bool
+    keyword_only: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its name in its module."""
+        return self.node.name
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +87,19 @@ class Record:
 
 @dataclass(frozen=True, eq=False)
 class Builtin:
-    """A function that has its meaning here: it is given the call and its evaluated arguments."""
+    """A function that has its meaning here: it is given the call and its evaluated arguments.
+
+    Attributes:
+        name: of the function.
+        call: gives what a call returns.
+        is_pure: whether it changes nothing, takes no items, and gives the same for the same.
+        members: what its attributes mean, for a module such as numpy.
+    """
 
     name: str
     call: Callable[..., Value]
+    is_pure: bool = False
+    members: Mapping[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +130,18 @@ def is_truth(value: Value) -> bool:
 def is_known(value: Value) -> bool:
     """Whether an integer or a truth value is a plain Python one."""
     return not isinstance(value, z3.ExprRef)
+
+
+def is_frozen(value: Value) -> bool:
+    """Whether nothing can change a value, so that it may be kept for several calls."""
+    if isinstance(value, tuple):
+        return all(map(is_frozen, value))
+    if isinstance(value, Record):
+        return all(map(is_frozen, value.fields.values()))
+    if isinstance(value, FunctionValue):
+        return is_frozen(value.bound)
+    plain = (str, Text, Range, ClassValue, Imported, Logger)
+    return is_integer(value) or is_truth(value) or value is None or isinstance(value, plain)
 
 
 def as_integer(value: Value) -> Integer:
