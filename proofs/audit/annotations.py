@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice", "none": "notice"}
 
 
-def annotations(sarif: dict[str, Any]) -> Iterator[str]:
+def workflow_commands(sarif: dict[str, Any]) -> Iterator[str]:
     """Yield a workflow command for each result of a SARIF log."""
     for run in sarif["runs"]:
         for result in run.get("results", ()):
@@ -61,7 +61,7 @@ def _property(text: str) -> str:
 def main(paths: list[str]) -> None:
     """Print the annotations of each file."""
     for path in paths:
-        for line in annotations(json.loads(Path(path).read_text(encoding="utf-8"))):
+        for line in workflow_commands(json.loads(Path(path).read_text(encoding="utf-8"))):
             print(line)
 
 

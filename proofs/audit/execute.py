@@ -2,10 +2,10 @@
 """Run an audited planner in a process of its own, with limits on time and memory.
 
 What this does not protect against: the process runs as the same user, so code in the target can
-read and delete that user's files, and it can answer what it likes. Where the kernel takes a
-filter of system calls, the target cannot start processes, open sockets or signal others; where it
-does not, it can open sockets. docs/audit-execution.md says more. Run what you do not trust in a
-container or a virtual machine.
+read that user's files, and it can answer what it likes. Where the kernel takes a filter of system
+calls, the target cannot change files, start processes, open sockets or signal others; where it does
+not, it can. docs/audit-execution.md says more. Run what you do not trust in a container or a
+virtual machine.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Executed:
     """A target that runs beside its contract, in a process of its own, while the block lasts.
 
     Attributes:
-        confined: whether the kernel refuses the target new processes and sockets.
+        confined: whether the kernel refuses the target changes of files, processes and sockets.
     """
 
     def __init__(self, located: Located, contract: Contract, limits: Limits | None = None) -> None:
@@ -312,6 +312,8 @@ class Executed:
         if self._process is None or self._process.stdout is None:
             raise ExecutionStopped("the end", "the process has ended already", asked)
         descriptor = self._process.stdout.fileno()
+        ready = select.poll()
+        ready.register(descriptor, select.POLLIN | select.POLLHUP)
         due = time.monotonic() + self._limits.seconds_per_call
         searched = 0
         while (end := self._buffer.find(b"\n", searched)) < 0:
@@ -321,7 +323,7 @@ class Executed:
                     "the protocol", f"an answer of more than {_LONGEST_ANSWER:,} bytes", asked
                 )
             left = min(due, self._ends) - time.monotonic()
-            if left <= 0 or not select.select([descriptor], [], [], left)[0]:
+            if left <= 0 or not ready.poll(left * 1000):
                 raise self._too_slow(due, asked)
             piece = os.read(descriptor, 1 << 16)
             if not piece:

@@ -63,68 +63,53 @@ def limit(memory_bytes: int, seconds: int) -> None:
         resource.setrlimit(what, (allowed, allowed))
 
 
-# System calls that a planner has no use for: new processes and programs, sockets, a hold on other
-# processes. By machine, as the kernel numbers them.
-_FORBIDDEN = {
-    "x86_64": {
-        "clone": 56,
-        "fork": 57,
-        "vfork": 58,
-        "execve": 59,
-        "kill": 62,
-        "ptrace": 101,
-        "tkill": 200,
-        "socket": 41,
-        "socketpair": 53,
-        "process_vm_readv": 310,
-        "process_vm_writev": 311,
-        "execveat": 322,
-        "pidfd_send_signal": 424,
-        "io_uring_setup": 425,
-        "clone3": 435,
-    },
-    "aarch64": {
-        "ptrace": 117,
-        "kill": 129,
-        "tkill": 130,
-        "socket": 198,
-        "socketpair": 199,
-        "clone": 220,
-        "execve": 221,
-        "process_vm_readv": 270,
-        "process_vm_writev": 271,
-        "execveat": 281,
-        "pidfd_send_signal": 424,
-        "io_uring_setup": 425,
-        "clone3": 435,
-    },
+# System calls that a planner has no use for: new processes, threads and programs; sockets; a hold
+# on other processes; changes of files. By machine, as the kernel numbers them.
+_X86_64 = (
+    *(41, 53),  # socket, socketpair
+    *(56, 57, 58, 59, 322, 435),  # clone, fork, vfork, execve, execveat, clone3
+    *(62, 200, 234, 129, 297, 424),  # kill, tkill, tgkill, (tg)sigqueueinfo, pidfd_send_signal
+    *(101, 310, 311, 438, 425),  # ptrace, process_vm_*, pidfd_getfd, io_uring_setup
+    *(109, 112),  # setpgid, setsid
+    *(76, 77, 285),  # truncate, ftruncate, fallocate
+    *(82, 83, 84, 85, 86, 87, 88),  # rename, mkdir, rmdir, creat, link, unlink, symlink
+    *(258, 259, 263, 264, 265, 266, 316),  # the same, from a folder's descriptor
+    *(90, 91, 268, 452, 92, 93, 94, 260, 133),  # chmod and chown, mknod
+    *(188, 189, 190, 197, 198, 199),  # setxattr, removexattr
+    *(132, 235, 261, 280),  # utime
+    *(165, 155, 161, 437),  # mount, pivot_root, chroot, openat2
+)
+_AARCH64 = (
+    *(198, 199),
+    *(220, 221, 281, 435),
+    *(129, 130, 131, 138, 240, 424),
+    *(117, 270, 271, 438, 425),
+    *(154, 157),
+    *(45, 46, 47),
+    *(33, 34, 35, 36, 37, 38, 276),
+    *(52, 53, 54, 55, 452),
+    *(5, 6, 7, 14, 15, 16),
+    88,
+    *(40, 41, 51, 437),
+)
+# Machine: how the kernel names it, what is refused, and what opens files, by which argument.
+_MACHINES = {
+    "x86_64": (0xC000003E, _X86_64, {2: 1, 257: 2}),
+    "aarch64": (0xC00000B7, _AARCH64, {56: 2}),
 }
-_AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+# Calls of the other ABI on x86-64 have this bit.
 _X32 = 0x40000000
 
 
 def forbid_system_calls() -> bool:
     """Let the kernel refuse what is forbidden, from here on, and say whether it does."""
     machine = os.uname().machine
-    if sys.platform != "linux" or machine not in _FORBIDDEN:
+    if sys.platform != "linux" or machine not in _MACHINES:
         return False
-    load, equal, at_least, give = 0x20, 0x15, 0x35, 0x06
-    refuse, kill, allow = 0x00050001, 0x80000000, 0x7FFF0000  # 1 is EPERM.
-    numbers = sorted(_FORBIDDEN[machine].values())
-    program = [
-        (load, 0, 0, 4),
-        (equal, 1, 0, _AUDIT_ARCH[machine]),
-        (give, 0, 0, kill),
-        (load, 0, 0, 0),
-        (at_least, len(numbers) + 1, 0, _X32),
-        *((equal, len(numbers) - at, 0, number) for at, number in enumerate(numbers)),
-        (give, 0, 0, allow),
-        (give, 0, 0, refuse),
-    ]
-    code = b"".join(struct.pack("HBBI", *line) for line in program)
+    code = assembled(machine)
     lines = ctypes.create_string_buffer(code, len(code))
     # struct sock_fprog: a length and a pointer, aligned.
-    header = struct.pack("HxxxxxxQ", len(program), ctypes.addressof(lines))
+    header = struct.pack("HxxxxxxQ", len(code) // 8, ctypes.addressof(lines))
     filled = ctypes.create_string_buffer(header, len(header))
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
@@ -132,6 +117,38 @@ def forbid_system_calls() -> bool:
     if prctl(no_new_privileges, 1, 0, 0, 0) != 0:
         return False
     return bool(prctl(set_filter, filter_mode, ctypes.addressof(filled), 0, 0) == 0)
+
+
+def assembled(machine: str) -> bytes:
+    """Return the filter as the kernel reads it: 8 bytes an instruction."""
+    name, refused, opening = _MACHINES[machine]
+    load, equal, at_least, any_bit, give = 0x20, 0x15, 0x35, 0x45, 0x06
+    refuse, kill, allow = 0x00050001, 0x80000000, 0x7FFF0000  # 1 is EPERM.
+    # An instruction, its operand, and where to go on if it holds; else the next one follows.
+    program: list[tuple[int, int, str]] = [
+        (load, 4, ""),
+        (equal, name, "known"),
+        (give, kill, ""),
+        (load, 0, "known:"),
+        (at_least, _X32, "refuse"),
+        *((equal, number, "refuse") for number in refused),
+        *((equal, number, f"open{number}") for number in opening),
+        (give, allow, ""),
+    ]
+    # O_WRONLY, O_RDWR, O_CREAT, O_TRUNC, and the bit of O_TMPFILE.
+    writing = 0o1 | 0o2 | 0o100 | 0o1000 | 0o20000000
+    for number, argument in opening.items():
+        program += [
+            (load, 16 + 8 * argument, f"open{number}:"),
+            (any_bit, writing, "refuse"),
+            (give, allow, ""),
+        ]
+    program.append((give, refuse, "refuse:"))
+    places = {label[:-1]: at for at, (_, _, label) in enumerate(program) if label.endswith(":")}
+    return b"".join(
+        struct.pack("HBBI", code, places[label] - at - 1 if label in places else 0, 0, operand)
+        for at, (code, operand, label) in enumerate(program)
+    )
 
 
 # The target

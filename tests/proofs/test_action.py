@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from kvreshard.proofs.audit.annotations import annotations
+from kvreshard.proofs.audit.annotations import workflow_commands
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "tools" / "audit_action.sh"
@@ -274,7 +274,7 @@ def test_annotations_leave_out_what_is_no_failure() -> None:
             ],
         },
     ]
-    assert list(annotations({"runs": [{"results": results}, {}]})) == [
+    assert list(workflow_commands({"runs": [{"results": results}, {}]})) == [
         "::warning title=r::stopped",
         "::notice title=r::noted",
         "::warning title=r,file=a.py,line=1,endLine=2::two lines",

@@ -4,19 +4,18 @@
 from __future__ import annotations
 
 import os
+import struct
 import subprocess
 import sys
 import textwrap
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from kvreshard.proofs.audit import execute, worker
 from kvreshard.proofs.audit.contract import read_contract
 from kvreshard.proofs.audit.execute import Answer, Executed, ExecutionStopped, Limits
 from kvreshard.proofs.audit.target import locate
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SIZES = {
     "total_num_kv_heads": 4,
@@ -393,11 +392,98 @@ def test_threads_are_refused(tmp_path: Path) -> None:
             running.plan(SIZES)
 
 
-def test_nothing_is_written_to_files(tmp_path: Path) -> None:
+def test_files_are_read_and_not_changed(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.write_text("content")
+    there, other = repr(str(kept)), repr(str(tmp_path / "other"))
+    with executed(tmp_path, "def plan(p): return []") as running:
+        if not running.confined:
+            pytest.skip("the kernel takes no filter of system calls here")
+    for harm in (
+        f"open({there}, 'w')",
+        f"open({there}, 'a')",
+        f"open({there}, 'r+')",
+        f"open({other}, 'x')",
+        f"os.open({other}, os.O_CREAT)",
+        f"os.open({there}, os.O_TRUNC)",
+        f"os.open({str(tmp_path)!r}, os.O_TMPFILE | os.O_RDWR)",
+        f"os.truncate({there}, 0)",
+        f"os.unlink({there})",
+        f"os.rename({there}, {other})",
+        f"os.replace({there}, {other})",
+        f"os.link({there}, {other})",
+        f"os.symlink({there}, {other})",
+        f"os.mkdir({other})",
+        f"os.mkfifo({other})",
+        f"os.rmdir({str(tmp_path)!r})",
+        f"os.chmod({there}, 0)",
+        f"os.chown({there}, 0, 0)",
+        f"os.utime({there})",
+        f"os.setxattr({there}, 'user.x', b'')",
+        "os.setsid()",
+        "os.setpgid(0, 0)",
+    ):
+        error = stopped(tmp_path, f"import os\ndef plan(p): {harm}")
+        assert (harm, error.limit) == (harm, "the confinement")
+    assert kept.read_text() == "content"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["how.py", "kept", "planner.py"]
+    source = f"def plan(p):\n    assert open({there}).read() == 'content'\n    return []"
+    assert answer(tmp_path, source) == Answer()
+
+
+def test_without_a_filter_nothing_is_written_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A worker that finds another machine than those it knows.
+    text = Path(execute.__file__).with_name("worker.py").read_text(encoding="utf-8")
+    changed = text.replace('"x86_64": (', '"none": (').replace('"aarch64": (', '"neither": (')
+    assert changed != text
+    (tmp_path / "worker.py").write_text(changed, encoding="utf-8")
+    monkeypatch.setattr(execute, "__file__", str(tmp_path / "execute.py"))
     marker = tmp_path / "marker"
     source = f"def plan(p):\n    with open({str(marker)!r}, 'w') as f: f.write('x')"
-    assert stopped(tmp_path, source).limit == "the confinement"
+    with executed(tmp_path, source) as running:
+        assert not running.confined
+        with pytest.raises(ExecutionStopped, match="the confinement: OSError"):
+            running.plan(SIZES)
     assert marker.read_bytes() == b""
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_the_filter_refuses_each_listed_call_and_no_other(machine: str) -> None:
+    name, refused, opening = worker._MACHINES[machine]
+    code = worker.assembled(machine)
+    assert len(set(refused)) == len(refused)
+    assert not set(refused) & set(opening)
+    for number in range(600):
+        reading, writing = (run_filter(code, name, number, flags) for flags in (0o2000000, 0o101))
+        assert reading is (number not in refused)
+        assert writing is (number not in refused and number not in opening)
+    assert not run_filter(code, name, 0x40000000, 0)
+    with pytest.raises(ProcessLookupError):
+        run_filter(code, name + 1, 0, 0)
+
+
+def run_filter(code: bytes, machine: int, number: int, flags: int) -> bool:
+    """Run the filter as the kernel does, and say whether the call is allowed."""
+    data = struct.pack("IIQ6Q", number, machine, 0, *[flags] * 6)
+    accumulator = at = 0
+    while True:
+        instruction, if_true, if_false, operand = struct.unpack_from("HBBI", code, 8 * at)
+        at += 1
+        if instruction == 0x20:
+            (accumulator,) = struct.unpack_from("I", data, operand)
+        elif instruction == 0x06:
+            if operand == 0x80000000:
+                raise ProcessLookupError("killed")
+            return bool(operand == 0x7FFF0000)
+        else:
+            holds = {
+                0x15: accumulator == operand,
+                0x35: accumulator >= operand,
+                0x45: bool(accumulator & operand),
+            }[instruction]
+            at += if_true if holds else if_false
 
 
 def test_the_environment_and_the_folder_are_bare(
