@@ -75,7 +75,7 @@ def fenced(text: str, language: str) -> Iterator[str]:
 
 def _lines(report: AuditReport) -> Iterator[str]:
     yield f"## {prose(f'{word(report.verdict)}: {title(report)}')}"
-    known = f"Known: {method_said(report)}. {required_said(report)}".rstrip()
+    known = f"Method: {method_said(report)}. {required_said(report)}".rstrip()
     yield from ("", f"**{prose(report.sentence)}** {known}")
     if report.stopped_by:
         yield from ("", "What stopped it:", "", *_places(report.stopped_by))

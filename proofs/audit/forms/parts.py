@@ -6,6 +6,7 @@ They take reports whose texts are visible; escaping is left to the form.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from kvreshard.proofs.audit.model import Reach, Verdict
 from kvreshard.proofs.story.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from kvreshard.proofs.audit.model import (
         AuditReport,
@@ -51,10 +52,10 @@ def word(verdict: Verdict) -> str:
 
 
 def method_said(report: AuditReport) -> str:
-    """Say how the verdict was reached, in a few words."""
+    """Say by which method the verdict was reached, in a few words."""
     if report.method:
         return report.method.value
-    return "by a counterexample" if report.verdict is Verdict.FAILS else "not decided"
+    return "a counterexample" if report.verdict is Verdict.FAILS else "none decided it"
 
 
 def required_said(report: AuditReport) -> str:
@@ -115,20 +116,25 @@ def _fails(result: InvariantResult) -> bool:
 
 
 def counts_said(report: AuditReport) -> str:
-    """Say of how many invariants what is known, as in `5 hold, 1 fails`."""
-    said = []
-    for verdict, (one, many) in _COUNTED.items():
-        number = sum(result.verdict is verdict for result in report.invariants)
-        if number:
-            said.append(f"{number} {one if number == 1 else many}")
-    if report.out_of_scope:
-        said.append(f"{len(report.out_of_scope)} out of scope")
-    return ", ".join(said)
+    """Say of how many invariants what is known, as in `1 fails, 5 hold, 2 out of scope`."""
+    said = verdicts_said(result.verdict for result in report.invariants)
+    left_out = len(report.out_of_scope)
+    return f"{said}, {left_out} out of scope" if left_out else said
+
+
+def verdicts_said(verdicts: Iterable[Verdict]) -> str:
+    """Count verdicts, the worst first, as in `1 fails, 5 hold`."""
+    counts = Counter(verdicts)
+    return ", ".join(
+        f"{counts[verdict]} {one if counts[verdict] == 1 else many}"
+        for verdict, (one, many) in _COUNTED.items()
+        if counts[verdict]
+    )
 
 
 _COUNTED = {
     Verdict.FAILS: ("fails", "fail"),
-    Verdict.NOT_DECIDED: ("not decided", "not decided"),
+    Verdict.NOT_DECIDED: ("is not decided", "are not decided"),
     Verdict.HOLDS: ("holds", "hold"),
 }
 
@@ -212,3 +218,11 @@ def _failing_said(sweep: Sweep, *, guarded: bool) -> str:
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
+
+
+def finding_for(report: AuditReport, result: InvariantResult) -> Finding | None:
+    """Return the first counterexample that breaks an invariant, if there is one."""
+    for finding in report.findings:
+        if result.name in (finding.story.invariant, *finding.story.also_violated):
+            return finding
+    return None

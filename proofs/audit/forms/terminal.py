@@ -53,14 +53,27 @@ def as_terminal(report: AuditReport) -> str:
 
     Lines that are there to be copied, such as the command, may be longer.
     """
-    out = io.StringIO()
-    print_audit(report, Console(file=out, width=WIDTH, color_system=None, force_terminal=False))
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+    return _as_text(_parts(visible_report(report)))
+
+
+def finding_as_text(report: AuditReport, finding: Finding) -> str:
+    """Return one counterexample of a report with visible texts in the same way, with its test."""
+    return _as_text([*_finding(report, finding), *_test(finding)])
 
 
 def print_audit(report: AuditReport, console: Console) -> None:
     """Print an audit to a console, in its width and with colour where it has any."""
-    for part in _parts(visible_report(report)):
+    _print(_parts(visible_report(report)), console)
+
+
+def _as_text(parts: Iterable[RenderableType]) -> str:
+    out = io.StringIO()
+    _print(parts, Console(file=out, width=WIDTH, color_system=None, force_terminal=False))
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+
+
+def _print(parts: Iterable[RenderableType], console: Console) -> None:
+    for part in parts:
         # What is there to be copied keeps its lines as they are, however long.
         console.print(part, soft_wrap=isinstance(part, Text), highlight=False)
 
@@ -84,7 +97,7 @@ def _parts(report: AuditReport) -> Iterator[RenderableType]:
 
 def _verdict(report: AuditReport) -> Panel:
     colour = COLOURS[report.verdict]
-    said = [Text(report.sentence, style="bold"), Text(f"Known: {method_said(report)}.")]
+    said = [Text(report.sentence, style="bold"), Text(f"Method: {method_said(report)}.")]
     if report.required:
         said.append(Text(required_said(report)))
     head = Text(f"{word(report.verdict)}: {title(report)}", style=f"bold {colour}")
