@@ -185,32 +185,30 @@ def not_decided() -> AuditReport:
 HOSTILE = "</title><script>alert(1)</script>|`a``b`\n]]>[x](//e.example)\x1b[31m\u202e@all #1 {0}"
 
 
-def hostile() -> AuditReport:
-    """Every text that a target can choose is chosen to break out of a form."""
-    base = two_findings()
-    part = Part(HOSTILE, 3, 9)
-    source = Source(HOSTILE, HOSTILE, HOSTILE, "0" * 64, part, (part, part))
-    place = Place(HOSTILE, 7, HOSTILE)
+def hostile(text: str = HOSTILE) -> AuditReport:
+    """Every text that a target can choose is this one: by default one that breaks out of forms."""
+    base = fails()
+    part = Part(text, 3, 9)
+    place = Place(text, 7, text)
     told = replace(
         base.findings[0].story,
-        origin=Origin(HOSTILE, HOSTILE, (HOSTILE,)),
-        election=HOSTILE,
-        command=HOSTILE,
-        test=f"# {HOSTILE}\n",
+        origin=Origin(text, text, (text,)),
+        election=text,
+        command=text,
+        test=f"# {text}\n",
     )
-    finding = Finding(told, Reach.ENGINE, (place,), HOSTILE, HOSTILE)
     return replace(
         base,
-        source=source,
-        contract=ContractUsed(HOSTILE, HOSTILE, HOSTILE, (HOSTILE,), HOSTILE),
-        sentence=HOSTILE,
-        invariants=tuple(replace(one, detail=HOSTILE) for one in base.invariants),
-        out_of_scope=((PEERS, HOSTILE),),
-        findings=(finding,),
+        source=Source(text, text, text, "0" * 64, part, (part, part)),
+        contract=ContractUsed(text, text, text, (text,), text),
+        sentence=text,
+        invariants=tuple(replace(one, detail=text) for one in base.invariants),
+        out_of_scope=((PEERS, text),),
+        findings=(Finding(told, Reach.ENGINE, (place,), text, text),),
         stopped_by=(place,),
-        assumptions=(HOSTILE,),
-        solver=HOSTILE,
-        command=HOSTILE,
+        assumptions=(text,),
+        solver=text,
+        command=text,
     )
 
 

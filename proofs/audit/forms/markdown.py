@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     from kvreshard.proofs.audit.model import AuditReport, Finding, Place
 
 # What would format, link, embed, fold or start a formula. An underscore inside a word does nothing.
-_SPECIAL = re.compile(r"[\\`*\[\]|~$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+_SPECIAL = re.compile(r"[\\`*\[\]|~$#]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+# What would start a list, a rule or a heading at the start of a line.
+_START = re.compile(r"^([-+=]|\d+(?=[.)]))")
 # What GitHub turns into a link or a message to somebody wherever it stands in prose.
 _CALLS = re.compile(r"@(?=\w)|#(?=\d)|(?<=\w):(?=//)|(?<=www)\.", re.IGNORECASE)
 _NOTHING = "&#8203;"  # a space of no width
@@ -50,14 +52,19 @@ def as_markdown(report: AuditReport) -> str:
 
 def prose(text: str) -> str:
     """Return a text of one line as it may stand in prose or a table, with nothing in it to act."""
-    entities = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    entities = text.strip().replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     escaped = _SPECIAL.sub(lambda one: f"\\{one[0]}", entities)
-    return _CALLS.sub(lambda one: f"{one[0]}{_NOTHING}", escaped)
+    started = _START.sub(_held, escaped)
+    return _CALLS.sub(lambda one: f"{one[0]}{_NOTHING}", started)
+
+
+def _held(start: re.Match[str]) -> str:
+    return f"{start[0]}\\" if start[0].isdigit() else f"\\{start[0]}"
 
 
 def code(text: str) -> str:
     """Return a text of one line as code, fenced by more backticks than it has in a row."""
-    fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    fence = "`" * (1 + _longest_run(text))
     space = " " if "`" in (text[:1], text[-1:]) or not text.strip() else ""
     return f"{fence}{space}{text}{space}{fence}"
 
@@ -69,8 +76,12 @@ def code_cell(text: str) -> str:
 
 def fenced(text: str, language: str) -> Iterator[str]:
     """Yield a text of some lines as a block of code."""
-    fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=2))
+    fence = "`" * max(3, 1 + _longest_run(text))
     yield from (f"{fence}{language}", text, fence)
+
+
+def _longest_run(text: str) -> int:
+    return max((len(run) for run in re.findall("`+", text)), default=0)
 
 
 def _lines(report: AuditReport) -> Iterator[str]:
