@@ -75,6 +75,14 @@ def as_condition(value: Truth) -> z3.BoolRef:
     return z3.BoolVal(value) if isinstance(value, bool) else value
 
 
+@dataclass(frozen=True)
+class Answer:
+    """Whether a condition holds on a way, and whether the way parted there or it was known."""
+
+    holds: bool
+    parted: bool
+
+
 @dataclass
 class Path:
     """One way through the code.
@@ -92,12 +100,12 @@ class Path:
     """
 
     meaning: Meaning
-    answers: list[bool] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
     conditions: list[z3.BoolRef] = field(default_factory=list)
     under: list[z3.BoolRef] = field(default_factory=list)
     taken: list[tuple[str, int, str]] = field(default_factory=list)
     assumed: list[tuple[str, int, str]] = field(default_factory=list)
-    others: list[list[bool]] = field(default_factory=list)
+    others: list[list[Answer]] = field(default_factory=list)
     met: int = 0
     steps: int = 0
 
@@ -128,17 +136,16 @@ class Path:
             if known is None:
                 raise CannotTellError
             return known
-        if self.met < len(self.answers):
-            answer = self.answers[self.met]
-        else:
+        if self.met == len(self.answers):
             known = self.meaning.known(self, condition)
-            answer = known is not False
             if known is None:
-                self.others.append([*self.answers, False])
-            self.answers.append(answer)
+                self.others.append([*self.answers, Answer(False, parted=True)])
+            self.answers.append(Answer(known is not False, parted=known is None))
+        answer = self.answers[self.met]
         self.met += 1
-        self.conditions.append(condition if answer else z3.Not(condition))
-        return answer
+        if answer.parted:
+            self.conditions.append(condition if answer.holds else z3.Not(condition))
+        return answer.holds
 
     def known(self, condition: Truth) -> bool | None:
         """Return whether a condition holds, or None; nothing parts here."""
@@ -196,7 +203,7 @@ def all_ways(run: Callable[[Path], Any], make_meaning: Callable[[], Meaning]) ->
     Raises:
         UnsupportedError: the code has a construct that is not known, or too many ways.
     """
-    waiting: list[list[bool]] = [[]]
+    waiting: list[list[Answer]] = [[]]
     ways: list[Way] = []
     steps = 0
     while waiting:
