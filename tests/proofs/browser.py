@@ -9,6 +9,7 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,15 @@ FLAGS = (
 )
 # How long an answer may take on a busy machine: it ends a test that hangs, and times nothing.
 PATIENCE_S = 120
+
+# The browser reads from descriptor 3 and writes to 4, so the ends of the pipe are put there.
+LAUNCH = """
+import fcntl, os, sys
+ends = [fcntl.fcntl(int(one), fcntl.F_DUPFD, 10) for one in sys.argv[1:3]]
+os.dup2(ends[0], 3)
+os.dup2(ends[1], 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 
 Json = dict[str, Any]
 
@@ -136,11 +146,10 @@ def opened(browser: str, folder: Path) -> Iterator[Page]:
     """Start a browser with an empty profile in a folder, and end it afterwards."""
     its_input, to_browser = os.pipe()
     from_browser, its_output = os.pipe()
-    # The browser reads from descriptor 3 and writes to 4; a shell puts them there.
+    ends = [str(its_input), str(its_output)]
     command = [browser, *FLAGS, f"--user-data-dir={folder}"]
-    shell = ["sh", "-c", f'exec "$0" "$@" 3<&{its_input} 4>&{its_output}', *command]
     process = subprocess.Popen(
-        shell,
+        [sys.executable, "-c", LAUNCH, *ends, *command],
         pass_fds=(its_input, its_output),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
