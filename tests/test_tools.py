@@ -21,10 +21,10 @@ def fake(folder: Path, name: str, script: str) -> None:
     path.chmod(0o755)
 
 
-def system_deps(path: Path, *, root: bool) -> subprocess.CompletedProcess[str]:
+def system_deps(path: Path, *arguments: str, root: bool) -> subprocess.CompletedProcess[str]:
     """Run the script as on a machine that lacks libnuma, with `path` as its only programs."""
     program = (
-        "import ctypes, os, runpy\n"
+        "import ctypes, os, runpy, sys\n"
         "real = ctypes.CDLL\n"
         "def load(name, *args, **more):\n"
         "    if name and 'numa' in name and not os.path.exists(os.environ['INSTALLED']):\n"
@@ -32,6 +32,7 @@ def system_deps(path: Path, *, root: bool) -> subprocess.CompletedProcess[str]:
         "    return real(None, *args, **more)\n"
         "ctypes.CDLL = load\n"
         f"os.geteuid = lambda: {0 if root else 1000}\n"
+        f"sys.argv = ['system_deps.py', *{arguments!r}]\n"
         f"runpy.run_path({str(TOOLS / 'system_deps.py')!r}, run_name='__main__')\n"
     )
     return subprocess.run(
@@ -45,7 +46,10 @@ def system_deps(path: Path, *, root: bool) -> subprocess.CompletedProcess[str]:
 
 def debian(folder: Path, *, works: bool = True) -> None:
     touch = f"[ $1 = install ] && : > {folder / 'installed'}; :" if works else "exit 100"
-    fake(folder, "apt-get", f'echo "apt-get $*"\n{touch}')
+    # Installing chromium puts a program of that name beside this one.
+    put = f"case $* in *chromium) [ $1 = install ] && echo > {folder / 'chromium'};; esac; :"
+    mode = f"[ -e {folder / 'chromium'} ] && /bin/chmod 755 {folder / 'chromium'}; :"
+    fake(folder, "apt-get", f'echo "apt-get $*"\n{touch}\n{put}\n{mode}')
     # PATH holds this folder alone, so the script finds no other env.
     fake(folder, "env", 'shift; exec "$@"')
 
@@ -96,6 +100,35 @@ class TestSystemDeps:
         (tmp_path / "installed").touch()
         done = system_deps(tmp_path, root=False)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+    def test_a_browser_is_installed_where_there_is_none(self, tmp_path: Path) -> None:
+        debian(tmp_path)
+        done = system_deps(tmp_path, "browser", root=True)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "apt-get install --yes --no-install-recommends chromium\n" in done.stdout
+        again = system_deps(tmp_path, "browser", root=True)
+        assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
+
+    @pytest.mark.parametrize("name", ["chromium-browser", "google-chrome"])
+    def test_a_browser_of_another_name_will_do(self, tmp_path: Path, name: str) -> None:
+        debian(tmp_path)
+        fake(tmp_path, name, "exit 0")
+        done = system_deps(tmp_path, "browser", root=True)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+    @pytest.mark.parametrize("works", [None, False])
+    def test_no_browser_is_no_failure(self, tmp_path: Path, works: bool | None) -> None:
+        if works is not None:
+            debian(tmp_path, works=works)
+        done = system_deps(tmp_path, "browser", root=True)
+        assert done.returncode == 0
+        assert "no Chromium is here, and none could be installed" in done.stderr
+        assert "are skipped" in done.stderr
+
+    def test_system_deps_usage(self, tmp_path: Path) -> None:
+        done = system_deps(tmp_path, "browsers", root=True)
+        assert done.returncode == 2
+        assert done.stderr == "usage: system_deps.py [browser]\n"
 
 
 def test_the_loader_is_asked_and_not_a_package_list() -> None:

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""See that the shared libraries Mooncake's wheel links against are there.
+"""See that what the checkout needs of the system is there.
 
-Where one is missing, Debian's package is installed if this user may (root, or sudo that asks for
-no password). Everywhere else one message says what to install, and the exit status is 1.
+`system_deps.py` sees to the shared libraries that Mooncake's wheel links against, and
+`system_deps.py browser` to a Chromium for the tests of HTML pages.
+
+Where something is missing, Debian's package is installed if this user may (root, or sudo that asks
+for no password). Everywhere else one message says what to install. A missing library makes the exit
+status 1; without a browser the tests that need one are skipped and say so.
 """
 
 from __future__ import annotations
@@ -19,6 +23,9 @@ LIBRARIES = {
     "libnuma.so.1": "libnuma1",
     "libcurl.so.4": "libcurl4",
 }
+
+# Any of these will do, and Debian has the first.
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 def missing() -> list[str]:
@@ -65,6 +72,15 @@ def advice(names: list[str]) -> str:
 
 
 def main() -> int:
+    if sys.argv[1:] == ["browser"]:
+        return see_to_browser()
+    if sys.argv[1:]:
+        print("usage: system_deps.py [browser]", file=sys.stderr)
+        return 2
+    return see_to_libraries()
+
+
+def see_to_libraries() -> int:
     names = missing()
     if not names:
         return 0
@@ -72,8 +88,31 @@ def main() -> int:
     if prefix is None:
         print(f"system-deps: {needs(names)} {advice(names)}", file=sys.stderr)
         return 1
-    packages = [LIBRARIES[name] for name in names]
-    install = [
+    if not install(prefix, [LIBRARIES[name] for name in names]) or missing():
+        print(f"system-deps: the install failed. {needs(names)}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def see_to_browser() -> int:
+    if has_browser():
+        return 0
+    prefix = privilege() if shutil.which("apt-get") else None
+    if prefix is None or not install(prefix, ["chromium"]) or not has_browser():
+        print(
+            "system-deps: no Chromium is here, and none could be installed (on Debian: chromium). "
+            "The tests that open a page are skipped.",
+            file=sys.stderr,
+        )
+    return 0
+
+
+def has_browser() -> bool:
+    return any(map(shutil.which, BROWSERS))
+
+
+def install(prefix: list[str], packages: list[str]) -> bool:
+    command = [
         *prefix,
         "env",
         "DEBIAN_FRONTEND=noninteractive",
@@ -83,13 +122,10 @@ def main() -> int:
         "--no-install-recommends",
         *packages,
     ]
-    print(f"system-deps: {shlex.join(install)}", flush=True)
+    print(f"system-deps: {shlex.join(command)}", flush=True)
     # A fresh machine has no package lists. Where the update fails the install may still work.
     run([*prefix, "apt-get", "update", "--quiet"])
-    if not run(install) or missing():
-        print(f"system-deps: the install failed. {needs(names)}", file=sys.stderr)
-        return 1
-    return 0
+    return run(command)
 
 
 if __name__ == "__main__":
