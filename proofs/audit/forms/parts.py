@@ -48,7 +48,8 @@ def title(report: AuditReport) -> str:
 
 def word(verdict: Verdict) -> str:
     """Return a verdict as it is shown where it has to be seen without colour."""
-    return verdict.value if verdict is Verdict.HOLDS else verdict.value.upper()
+    said: str = verdict.value
+    return said if verdict is Verdict.HOLDS else said.upper()
 
 
 def method_said(report: AuditReport) -> str:
