@@ -107,15 +107,15 @@ def _reversed(run: Interpreter, scope: Scope, node: ast.Call, *values: Value) ->
         return Lazily(run.iterate(scope, Range(over.stop - 1, over.start - 1, -1), node))
     if not isinstance(over, (tuple, list)):
         raise scope.unsupported(node, f"a {kind_of(over)} turned round: {said(node)}")
-    return Lazily(_from_the_end(over))
+    return Lazily(_down_from(over, len(over) - 1))
 
 
-def _from_the_end(items: Sequence[Value]) -> Iterator[Value]:
-    """Yield items from the last one on; a list may shrink meanwhile."""
-    at = len(items) - 1
-    while 0 <= at < len(items):
+def _down_from(items: Sequence[Value], last: int) -> Iterator[Value]:
+    """Yield items from a place down to the first; a list may have changed meanwhile."""
+    for at in range(last, -1, -1):
+        if at >= len(items):
+            return
         yield items[at]
-        at -= 1
 
 
 def _list(run: Interpreter, scope: Scope, node: ast.Call, *values: Value) -> Value:

@@ -10,7 +10,7 @@ import z3
 
 from kvreshard.proofs.lifting import numbers
 from kvreshard.proofs.lifting.path import CannotTellError
-from kvreshard.proofs.lifting.scope import bound_names
+from kvreshard.proofs.lifting.scope import bound_names, is_hidden
 from kvreshard.proofs.lifting.values import (
     Builtin,
     Imported,
@@ -71,8 +71,7 @@ def truth(value: Value, scope: Scope, node: ast.AST) -> Truth:
 
 def name(run: Interpreter, scope: Scope, node: ast.Name) -> Value:
     """Look a name up: local, then the module's, then Python's own."""
-    if node.id.startswith("__") and not node.id.endswith("__"):
-        # In a class it would be another name.
+    if is_hidden(node.id):
         raise scope.unsupported(node, f"the name {node.id}")
     if node.id in scope.local:
         return scope.local[node.id]
@@ -318,7 +317,12 @@ def equal(scope: Scope, left: Value, right: Value, node: ast.AST) -> Truth:
         for one, other in zip(left, right, strict=True):
             result = numbers.both(result, equal(scope, one, other, node))
         return result
-    raise scope.unsupported(node, f"equality of {kind_of(left)} and {kind_of(right)}: {said(node)}")
+    kinds = {kind_of(left), kind_of(right)}
+    own = not any(isinstance(one, Record) for one in (left, right))
+    if own and len(kinds) == 2 and kinds <= {"bool", "int", "list", "str", "tuple"}:
+        # Two types of Python's own, not both of numbers: no value of one equals one of the other.
+        return False
+    raise scope.unsupported(node, f"equality of {' and '.join(sorted(kinds))}: {said(node)}")
 
 
 def _contains(scope: Scope, container: Value, value: Value, node: ast.AST) -> Truth:

@@ -12,7 +12,7 @@ from kvreshard.proofs.lifting import builtins_known
 from kvreshard.proofs.lifting.classes import class_value, methods
 from kvreshard.proofs.lifting.expressions import EXPRESSIONS, comprehended, said
 from kvreshard.proofs.lifting.program import imported
-from kvreshard.proofs.lifting.scope import Scope, far_reaching, local_names
+from kvreshard.proofs.lifting.scope import Scope, far_reaching, is_hidden, local_names
 from kvreshard.proofs.lifting.statements import (
     BreakError,
     ContinueError,
@@ -173,6 +173,8 @@ class Interpreter:
         for keyword in node.keywords:
             if keyword.arg is None:
                 raise scope.unsupported(node, f"keywords from a mapping: {said(node)}")
+            if is_hidden(keyword.arg):
+                raise scope.unsupported(node, f"the keyword {keyword.arg}")
             keywords[keyword.arg] = self.evaluate(scope, keyword.value)
         return self.call(scope, node, called, arguments, keywords)
 
@@ -299,6 +301,7 @@ class Interpreter:
         one = methods(record.kind).get(node.attr)
         if one is not None:
             method = FunctionValue(record.kind.program, one, record, is_bound=True)
+            check_definition(one, record.kind.program, True)
             decorators = decorators_of(one, record.kind.program)
             if decorators == ["property"]:
                 return self.run_function(scope, node, method, [record], {})
@@ -353,8 +356,8 @@ def check_definition(definition: ast.FunctionDef, program: Program, is_bound: bo
 
 
 def decorators_of(definition: ast.FunctionDef, program: Program) -> list[str]:
-    """Return the decorators of a function, those of Python by their names."""
-    return [program.origin(node) or said(node) for node in definition.decorator_list]
+    """Return the decorators of a function: Python's and imported ones by name, others as text."""
+    return [program.origin(node) or f"@{said(node)}" for node in definition.decorator_list]
 
 
 def unsupported_at(defined: FunctionValue | ClassValue, what: str) -> UnsupportedError:

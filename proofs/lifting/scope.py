@@ -71,7 +71,16 @@ def far_reaching(node: ast.FunctionDef) -> ast.AST | None:
         for child in ast.walk(statement):
             if isinstance(child, _FAR_REACHING):
                 return child
+    arguments = node.args
+    for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+        if is_hidden(one.arg):
+            return one
     return None
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a name means another one within a class."""
+    return name.startswith("__") and not name.endswith("__")
 
 
 @lru_cache(maxsize=1024)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import z3
 
-from kvreshard.proofs.lifting.path import Meaning, Way, all_ways
+from kvreshard.proofs.lifting.path import Meaning, Path, Way, all_ways
 from kvreshard.proofs.lifting.program import Program
 from kvreshard.proofs.lifting.run import RaisedAt, Returned, run_along, run_on_numbers
 from kvreshard.proofs.lifting.values import Record
@@ -99,6 +99,29 @@ def _outcome(outcome: Returned | RaisedAt, numbers: Mapping[str, int]) -> Any:
     return _with_numbers(outcome.value, numbers)
 
 
+class Solved(Meaning):
+    """Leaves out the ways of which the solver sees that they cannot be gone."""
+
+    def known(self, path: Path, condition: z3.BoolRef) -> bool | None:
+        """Return whether a condition holds on this way, or None if that is not known."""
+        for answer, excluded in ((True, z3.Not(condition)), (False, condition)):
+            solver = z3.Solver()
+            solver.set("rlimit", 100_000)
+            solver.add(*path.conditions, *path.under, excluded)
+            if solver.check() == z3.unsat:
+                return answer
+        return None
+
+
+class SolvedApart(Solved):
+    """Puts no two branches together as one expression."""
+
+    merges = False
+
+
+MEANINGS = (Meaning, Solved, SolvedApart)
+
+
 @dataclass
 class Compared:
     """A function of a source whose parameters are integers.
@@ -107,11 +130,13 @@ class Compared:
         source: of the module.
         parameters: the names of the function's parameters.
         name: of the function.
+        meaning: what decides about numbers that are not known.
     """
 
     source: str
     parameters: Sequence[str]
     name: str = "f"
+    meaning: type[Meaning] = Meaning
 
     @cached_property
     def program(self) -> Program:
@@ -124,7 +149,7 @@ class Compared:
         function = self.program.function(self.name)
         assert function is not None
         symbols = [z3.Int(name) for name in self.parameters]
-        return all_ways(lambda path: run_along(path, function, symbols), Meaning)
+        return all_ways(lambda path: run_along(path, function, symbols), self.meaning)
 
     def with_numbers(self, *numbers: int) -> Any:
         """Return what the lifter makes of the function on numbers."""

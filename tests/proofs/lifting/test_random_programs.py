@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import random
+from typing import TYPE_CHECKING
 
 import pytest
-from against_cpython import Compared, Raised
+from against_cpython import MEANINGS, Compared, Raised
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from random_programs import random_module
@@ -14,12 +15,15 @@ from random_programs import random_module
 from kvreshard.proofs.lifting import path
 from kvreshard.proofs.lifting.unsupported import UnsupportedError
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 MOST_PATHS = 200
 numbers = st.one_of(st.integers(-4, 6), st.integers(-50, 50), st.integers(-(10**30), 10**30))
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _few_ways() -> None:
+def _few_ways() -> Iterator[None]:
     # A random program with more ways than this would take the time of many others.
     patch = pytest.MonkeyPatch()
     patch.setattr(path, "MOST_PATHS", MOST_PATHS)
@@ -39,12 +43,17 @@ def known(compared: Compared) -> bool:
 @given(
     st.randoms(use_true_random=False),
     st.integers(1, 7),
+    st.sampled_from(MEANINGS),
     st.lists(st.tuples(numbers, numbers, numbers), min_size=1, max_size=4),
 )
 def test_a_random_program_means_what_cpython_computes(
-    generator: random.Random, statements: int, inputs: list[tuple[int, int, int]]
+    generator: random.Random,
+    statements: int,
+    meaning: type[path.Meaning],
+    inputs: list[tuple[int, int, int]],
 ) -> None:
-    compared = Compared(random_module(generator, statements), ["a", "b", "c"])
+    source = random_module(generator, statements)
+    compared = Compared(source, ["a", "b", "c"], meaning=meaning)
     symbols = known(compared)
     event(f"for all integers: {symbols}")
     for given_numbers in inputs:
