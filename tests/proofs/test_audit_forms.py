@@ -17,7 +17,18 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 import xmlschema
-from audit_reports import FILE, HOSTILE, REPORTS, SCOPE, fails, holds, hostile, not_decided, refused
+from audit_reports import (
+    FILE,
+    HOSTILE,
+    REPORTS,
+    SCOPE,
+    fails,
+    holds,
+    hostile,
+    not_decided,
+    refused,
+    story,
+)
 from audit_snapshots import FOLDER, snapshots
 from markdown_it import MarkdownIt
 from rich.console import Console
@@ -34,8 +45,10 @@ from kvreshard.proofs.audit.forms.markdown import as_markdown
 from kvreshard.proofs.audit.forms.sarif import STOPPED, as_sarif
 from kvreshard.proofs.audit.forms.terminal import as_terminal, print_audit
 from kvreshard.proofs.audit.forms.visible import visible
-from kvreshard.proofs.audit.model import Reach, Verdict
+from kvreshard.proofs.audit.model import InvariantResult, Reach, Verdict
+from kvreshard.proofs.broken import BROKEN
 from kvreshard.proofs.broken.names import COVERED
+from kvreshard.spec.invariants import INVARIANTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -244,6 +257,31 @@ def test_what_was_not_tried_is_not_said_to_be_so() -> None:
         assert squeezed("turns away") not in said
         assert squeezed("What the source did") not in said
     assert squeezed("No sizes were tried one by one.") in read("terminal", not_decided())
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_every_kind_of_fault_can_be_told(
+    name: str, junit: Callable[..., ElementTree.Element]
+) -> None:
+    told = story(name, None)
+    names = {told.invariant, *told.also_violated}
+    report = replace(
+        fails(),
+        findings=(replace(fails().findings[0], story=told),),
+        invariants=tuple(
+            InvariantResult(each, INVARIANTS[each].sentence, Verdict.FAILS)
+            for each in sorted(names)
+        ),
+    )
+    for form in FOR_PEOPLE:
+        said = read(form, report)
+        assert squeezed(told.verdict) in said
+        assert squeezed(told.invariant_sentence) in said
+        assert "<--" in said
+    jsonschema.validate(document(report), closed(audit_schema()), jsonschema.Draft202012Validator)
+    (run,) = sarif_of(report)
+    assert all(told.verdict in one["message"]["text"] for one in run["results"])
+    assert len(junit(report).findall(".//failure")) == len(names)
 
 
 # In the terminal
