@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sizes that an audit speaks of: those that the contract names, narrowed by the user."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import z3
+
+from kvreshard.proofs.audit.orders import D, H, Order, P, all_orders
+from kvreshard.proofs.audit.claims import possible
+from kvreshard.proofs.audit.reduction import Hypotheses
+from kvreshard.proofs.lifting.path import Path, all_ways
+from kvreshard.proofs.lifting.program import Program
+from kvreshard.proofs.lifting.run import Returned, run_along
+from kvreshard.proofs.lifting.unsupported import UnsupportedError
+from kvreshard.proofs.lifting.values import is_truth
+from kvreshard.spec.formula import unfold
+from kvreshard.spec.ownership import group_is_legal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kvreshard.proofs.audit.asking import Asking
+    from kvreshard.proofs.audit.model import Sizes
+    from kvreshard.proofs.lifting.values import FunctionValue, Integer
+
+SIZE_NAMES = "total_num_kv_heads, producer_tp_size, consumer_tp_size"
+
+
+class WhereError(ValueError):
+    """What was given to narrow the domain is no condition on H, P and D."""
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The sizes of an audit.
+
+    Attributes:
+        asking: its contract may name them.
+        where: the user's condition on H, P and D; empty for none.
+        condition: the same as a function, or None.
+    """
+
+    asking: Asking
+    where: str = ""
+    condition: FunctionValue | None = None
+
+    @staticmethod
+    def of(asking: Asking, where: str = "") -> Domain:
+        """Make the domain of a contract, narrowed by a condition such as `P % D == 0`.
+
+        Raises:
+            WhereError: it is no such condition.
+        """
+        return Domain(asking, where, _condition(where) if where else None)
+
+    @property
+    def in_words(self) -> str:
+        """The domain as reports say it."""
+        said = self.asking.contract.domain
+        return f"{said}, where {self.where}" if self.where else said
+
+    def holds(self, path: Path, sizes: tuple[Integer, Integer, Integer]) -> bool:
+        """Return whether sizes are in the domain; the way parts where that is not known."""
+        names = ("total_num_kv_heads", "producer_tp_size", "consumer_tp_size")
+        if not self.asking.in_domain(path, dict(zip(names, sizes, strict=True))):
+            return False
+        if self.condition is None:
+            return True
+        outcome = run_along(path, self.condition, sizes)
+        if not isinstance(outcome, Returned) or not is_truth(outcome.value):
+            raise WhereError(f"where={self.where}; legal: a condition on H, P and D that holds or not")
+        return path.decide(outcome.value, self.condition.node)
+
+    def has(self, sizes: Sizes) -> bool:
+        """Return whether known sizes are in the domain."""
+        from kvreshard.proofs.audit.asking import plain_path
+
+        return self.holds(plain_path(), sizes)
+
+    def is_divisible(self) -> bool:
+        """Return whether the solver proves that one of P and D divides the other throughout."""
+        h, p, d = (z3.Int(name) for name in (H, P, D))
+        given = (
+            *(size >= 1 for size in (h, p, d)),
+            unfold(group_is_legal(h, p)),
+            unfold(group_is_legal(h, d)),
+        )
+        meaning = Hypotheses((*given, z3.Not(z3.Or(p % d == 0, d % p == 0))))
+        try:
+            ways = all_ways(lambda path: self.holds(path, (h, p, d)), lambda: meaning)
+        except UnsupportedError:
+            return False
+        return not any(way.outcome and possible([*meaning.given, *way.conditions]) for way in ways)
+
+    def orders(self) -> Iterator[Order]:
+        """Yield the orders of sizes that the domain has, or may have."""
+        for order in all_orders():
+            meaning = Hypotheses(tuple(order.hypotheses))
+            sizes = (order.size(H), order.size(P), order.size(D))
+            ways = all_ways(lambda path, sizes=sizes: self.holds(path, sizes), lambda m=meaning: m)
+            if any(way.outcome and possible([*meaning.given, *way.conditions]) for way in ways):
+                yield order
+
+
+def _condition(where: str) -> FunctionValue:
+    text = f"def where(H, P, D):\n    return {where}\n"
+    try:
+        program = Program.parse(text, "--where")
+    except SyntaxError as error:
+        raise WhereError(f"where={where}; legal: a condition such as P % D == 0") from error
+    function = program.function("where")
+    one = len(program.tree.body) == 1 and function is not None and len(function.node.body) == 1
+    if not one or function is None or not isinstance(function.node.body[0], ast.Return):
+        raise WhereError(f"where={where}; legal: one condition such as P % D == 0")
+    return function
