@@ -362,6 +362,17 @@ def test_a_page_stands_alone_and_is_accessible(key: str) -> None:
         assert {one for label in labels for one in (label or "").split()} <= set(ids)
 
 
+def test_a_fault_that_the_picture_does_not_show_is_open_to_see() -> None:
+    def opened(name: str) -> list[bool]:
+        report = replace(fails(), findings=(replace(fails().findings[0], story=story(name, None)),))
+        page = Parsed(as_html(report))
+        return ["open" in given for tag, given in page.tags if tag == "details"]
+
+    # The table, and the test to paste.
+    assert opened("the_lowest_rank_alone_sends") == [False, False]
+    assert opened("region_lengths_are_taken_to_scale_with_tp") == [True, False]
+
+
 def test_the_index_leads_to_each_page_and_says_the_worst() -> None:
     pages = [(made(), f"pages/{key}.html") for key, made in REPORTS.items()]
     index = Parsed(as_index(pages))

@@ -107,6 +107,8 @@ def _finding(report: AuditReport, finding: Finding) -> View:
         "tables": [
             {
                 "title": table.title,
+                # A fault that is not of the copies is not in the picture.
+                "open": all(block.is_right for block in story.blocks),
                 "columns": table.columns,
                 "rows": [[_lines(cell) for cell in row] for row in table.rows],
                 "left_out": table.left_out,
