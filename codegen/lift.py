@@ -1,33 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lift emitted Python functions back to z3.
+"""Read emitted Python functions back as z3 expressions.
 
-The way back from `printer`, written without looking at it: it starts from Python's meaning. Only
-a short list of constructs is known; anything else is an `UnsupportedError` with its line. Integers
-and truth values are kept apart, so that nothing depends on True being 1.
+What each construct means is the lifter's, `proofs.lifting`, which knows nothing of the printer and
+is compared with CPython. Added here is what validation needs besides: that a function is one
+expression, whose divisions, calls and integers are listed.
+
+The constructs are fewer than the lifter knows: those that the printer writes. Where less is read,
+less has to be right. For arrays the list is needed: there a construct may mean something else.
 """
 
 from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 import z3
 
+from kvreshard.proofs.lifting.builtins_known import BUILTINS
+from kvreshard.proofs.lifting.path import Meaning, Path, as_condition, as_term
+from kvreshard.proofs.lifting.program import Program
+from kvreshard.proofs.lifting.run import RaisedAt, run_along
+from kvreshard.proofs.lifting.unsupported import UnsupportedError
+from kvreshard.proofs.lifting.values import Builtin, FunctionValue, is_integer, is_truth, kind_of
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
+    from kvreshard.proofs.lifting.interpreter import Interpreter
+    from kvreshard.proofs.lifting.scope import Scope
+    from kvreshard.proofs.lifting.values import Integer, Truth, Value
     from kvreshard.spec.formula import Formula
-
-
-class UnsupportedError(Exception):
-    """The source has something whose meaning the lifter does not know."""
-
-    def __init__(self, node: ast.AST, what: str) -> None:
-        """Keep the line of the node."""
-        super().__init__(what)
-        self.line: int = getattr(node, "lineno", 1)
-        self.what = what
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Lifted:
     Attributes:
         parameter_names: in their order.
         body: what it returns.
-        divisions: every division.
+        divisions: every division whose divisor is not a number.
         calls: every application of a formula.
         integers: every integer that it computes, from its parameters on.
     """
@@ -66,33 +69,129 @@ class Lifted:
     integers: tuple[Computed, ...]
 
 
+@dataclass(frozen=True)
+class Reading:
+    """How the functions of a module are read.
+
+    Attributes:
+        integer: the annotation of an integer.
+        truth: the annotation of a truth value.
+        expressions: the kinds of expressions that it may have.
+        builtins: the names that have a meaning without being a parameter or a formula.
+        elementwise: whether a value stands for the elements of an array.
+    """
+
+    integer: str
+    truth: str
+    expressions: tuple[type[ast.expr], ...]
+    builtins: Mapping[str, Value]
+    elementwise: bool = False
+
+
+PYTHON = Reading(
+    integer="int",
+    truth="bool",
+    expressions=(
+        *(ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare),
+        *(ast.IfExp, ast.Call),
+    ),
+    builtins={name: BUILTINS[name] for name in ("max", "min")},
+)
+
+
 def lift_function(
-    node: ast.FunctionDef,
-    callees: Mapping[str, Formula],
-    lifter: type[Lifter] | None = None,
+    node: ast.FunctionDef, callees: Mapping[str, Formula], reading: Reading = PYTHON
 ) -> Lifted:
     """Return the meaning of a function of integers.
 
     Args:
         node: the definition of the function.
         callees: the formulas that it may call; a call becomes an application of the symbol.
-        lifter: what gives each construct its meaning; `Lifter` unless given.
+        reading: what the function may consist of.
 
     Raises:
         UnsupportedError: it has a construct outside the known ones.
     """
-    kind = lifter or Lifter
-    names = _parameters(node, kind.integer)
-    lifting = kind(callees, {name: z3.Int(name) for name in names})
-    body = lifting.run(_without_docstring(node))
-    _check_annotation(node, node.returns, kind.truth if z3.is_bool(body) else kind.integer)
-    return Lifted(
-        names,
-        body,
-        tuple(lifting.divisions),
-        tuple(lifting.calls),
-        tuple(lifting.integers),
+    names = _parameters(node, reading.integer)
+    _check_body(node, {*names, *callees, *reading.builtins}, reading)
+    listing = _Listing(reading.elementwise)
+    # The module binds nothing here: a name is local, a formula's or a builtin's, or has no meaning.
+    function = FunctionValue(Program("", ast.Module([node], [])), node)
+    outcome = run_along(
+        _OneWay(listing),
+        function,
+        [z3.Int(name) for name in names],
+        builtins={
+            **reading.builtins,
+            **{name: _applied(formula, listing) for name, formula in callees.items()},
+        },
     )
+    if isinstance(outcome, RaisedAt):
+        where = ast.Pass(lineno=outcome.line, col_offset=0)
+        raise UnsupportedError(where, f"a function that raises {outcome.kind}")
+    body = _expression(node.body[-1], outcome.value)
+    _check_annotation(node, node.returns, reading.truth if z3.is_bool(body) else reading.integer)
+    return Lifted(
+        names, body, tuple(listing.divisions), tuple(listing.calls), tuple(listing.integers)
+    )
+
+
+@dataclass(eq=False)
+class _Listing(Meaning):
+    """Python's integers, with a list of what validation has to know of them."""
+
+    elementwise: bool
+    divisions: list[Division] = field(default_factory=list)
+    calls: list[Computed] = field(default_factory=list)
+    integers: list[Computed] = field(default_factory=list)
+
+    def divisor_is_zero(self, path: Path, divisor: z3.ArithRef, node: ast.AST) -> bool:
+        """List a division, which is then proved to be defined wherever it is computed."""
+        self.divisions.append(Division(divisor, z3.And(*path.under), _line(node)))
+        return False
+
+    def computed(self, value: Integer, node: ast.AST) -> None:
+        """List an integer."""
+        self.integers.append(Computed(as_term(value), _line(node)))
+
+
+class _OneWay(Path):
+    """A way that does not part, so that what is gone along it is all that the function does."""
+
+    def decide(self, condition: Truth, node: ast.AST) -> bool:
+        """Return whether a condition holds, if that is plain."""
+        if self.known(condition) is None and not self.under:
+            raise UnsupportedError(node, "a condition that decides what else is computed")
+        return super().decide(condition, node)
+
+
+def _applied(formula: Formula, listing: _Listing) -> Builtin:
+    """Return what a call of a formula's function means: the formula, closed."""
+
+    def call(run: Interpreter, scope: Scope, node: ast.Call, *values: Value) -> Value:  # noqa: ARG001 - has the parameters of all
+        if len(values) != len(formula.parameters):
+            raise scope.unsupported(node, f"{len(values)} arguments for {formula.name}")
+        for value in values:
+            if not is_integer(value):
+                what = f"a {kind_of(value)} as an argument of {formula.name}"
+                raise scope.unsupported(node, what)
+        applied = formula(*map(as_term, values))
+        listing.calls.append(Computed(applied, node.lineno))
+        return applied
+
+    return Builtin(formula.name, call, is_pure=True)
+
+
+def _expression(node: ast.stmt, value: Value) -> z3.ExprRef:
+    if is_truth(value):
+        return as_condition(value)
+    if is_integer(value):
+        return as_term(value)
+    raise UnsupportedError(node, f"a function that returns a {kind_of(value)}")
+
+
+def _line(node: ast.AST) -> int:
+    return getattr(node, "lineno", 1)
 
 
 def _parameters(node: ast.FunctionDef, integer: str) -> tuple[str, ...]:
@@ -114,185 +213,27 @@ def _check_annotation(node: ast.AST, annotation: ast.expr | None, expected: str)
         raise UnsupportedError(node, f"the annotation should be {expected}, found {found}")
 
 
-def _without_docstring(node: ast.FunctionDef) -> list[ast.stmt]:
-    return node.body[1:] if ast.get_docstring(node) is not None else node.body
-
-
-_COMPARISONS: dict[type[ast.cmpop], Callable[[z3.ArithRef, z3.ArithRef], z3.BoolRef]] = {
-    ast.Eq: lambda left, right: left == right,
-    ast.NotEq: lambda left, right: left != right,
-    ast.Lt: lambda left, right: left < right,
-    ast.LtE: lambda left, right: left <= right,
-    ast.Gt: lambda left, right: left > right,
-    ast.GtE: lambda left, right: left >= right,
-}
-
-
-def floor_division(dividend: z3.ArithRef, divisor: z3.ArithRef) -> z3.ArithRef:
-    """Return Python's `//`, from z3's Euclidean division; for divisor 0 it means nothing."""
-    return z3.If(divisor > 0, dividend / divisor, (-dividend) / (-divisor))
-
-
-def floor_remainder(dividend: z3.ArithRef, divisor: z3.ArithRef) -> z3.ArithRef:
-    """Return Python's `%`, which has the sign of the divisor; for 0 it means nothing."""
-    return z3.If(divisor > 0, dividend % divisor, -((-dividend) % (-divisor)))
-
-
-@dataclass
-class Lifter:
-    """The state of lifting one function, and what is known: the constructs of Python's integers.
-
-    Attributes:
-        integer: the annotation of an integer.
-        truth: the annotation of a truth value.
-        known: for each construct that has a meaning here, the method that gives it.
-        builtins: the names that have a meaning without being a parameter or a formula.
-    """
-
-    integer: ClassVar[str] = "int"
-    truth: ClassVar[str] = "bool"
-    known: ClassVar[Mapping[type[ast.expr], Callable[[Any, Any], z3.ExprRef]]]
-    builtins: ClassVar[tuple[str, ...]] = ("max", "min")
-
-    callees: Mapping[str, Formula]
-    values: dict[str, z3.ExprRef]
-    divisions: list[Division] = field(default_factory=list)
-    calls: list[Computed] = field(default_factory=list)
-    integers: list[Computed] = field(default_factory=list)
-    path: list[z3.BoolRef] = field(default_factory=list)
-
-    def run(self, statements: list[ast.stmt]) -> z3.ExprRef:
-        for statement in statements[:-1]:
-            self._assign(statement)
-        last = statements[-1] if statements else None
-        if not isinstance(last, ast.Return) or last.value is None:
-            where = last or ast.Pass(lineno=1, col_offset=0)
-            raise UnsupportedError(where, "a function that does not end by returning a value")
-        return self._value(last.value)
-
-    def _assign(self, statement: ast.stmt) -> None:
+def _check_body(node: ast.FunctionDef, taken: set[str], reading: Reading) -> None:
+    """Check that a function gives names to expressions, each name one, and returns one."""
+    statements = node.body[1:] if ast.get_docstring(node) is not None else node.body
+    for statement in statements[:-1]:
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             raise UnsupportedError(statement, f"a {type(statement).__name__} statement")
         target = statement.targets[0]
         if not isinstance(target, ast.Name):
             raise UnsupportedError(statement, f"assignment to a {type(target).__name__}")
-        if target.id in self.values or target.id in (*self.callees, *self.builtins):
+        if target.id in taken:
             raise UnsupportedError(statement, f"a second meaning for {target.id}")
-        self.values[target.id] = self._value(statement.value)
+        taken.add(target.id)
+        _check_expression(statement.value, reading)
+    last = statements[-1] if statements else None
+    if not isinstance(last, ast.Return) or last.value is None:
+        where = last or ast.Pass(lineno=1, col_offset=0)
+        raise UnsupportedError(where, "a function that does not end by returning a value")
+    _check_expression(last.value, reading)
 
-    def _value(self, node: ast.expr) -> z3.ExprRef:
-        lift = self.known.get(type(node))
-        if lift is None:
+
+def _check_expression(expression: ast.expr, reading: Reading) -> None:
+    for node in ast.walk(expression):
+        if isinstance(node, ast.expr) and not isinstance(node, reading.expressions):
             raise UnsupportedError(node, f"a {type(node).__name__}: {ast.unparse(node)}")
-        value = lift(self, node)
-        if z3.is_int(value):
-            self.integers.append(Computed(value, node.lineno))
-        return value
-
-    def _integer(self, node: ast.expr) -> z3.ArithRef:
-        value = self._value(node)
-        if not z3.is_int(value):
-            raise UnsupportedError(node, f"not an integer: {ast.unparse(node)}")
-        return value
-
-    def _truth(self, node: ast.expr) -> z3.BoolRef:
-        value = self._value(node)
-        if not z3.is_bool(value):
-            raise UnsupportedError(node, f"not a truth value: {ast.unparse(node)}")
-        return value
-
-    def _name(self, node: ast.Name) -> z3.ExprRef:
-        if node.id not in self.values:
-            raise UnsupportedError(node, f"the name {node.id}")
-        return self.values[node.id]
-
-    def _constant(self, node: ast.Constant) -> z3.ExprRef:
-        if isinstance(node.value, bool):
-            return z3.BoolVal(node.value)
-        if isinstance(node.value, int):
-            return z3.IntVal(node.value)
-        raise UnsupportedError(node, f"the constant {node.value!r}")
-
-    def _binary(self, node: ast.BinOp) -> z3.ExprRef:
-        left, right = self._integer(node.left), self._integer(node.right)
-        if isinstance(node.op, ast.Add):
-            return left + right
-        if isinstance(node.op, ast.Sub):
-            return left - right
-        if isinstance(node.op, ast.Mult):
-            return left * right
-        if not isinstance(node.op, (ast.FloorDiv, ast.Mod)):
-            raise UnsupportedError(node, f"the operator {type(node.op).__name__}")
-        self.divisions.append(Division(right, z3.And(*self.path), node.lineno))
-        divide = floor_division if isinstance(node.op, ast.FloorDiv) else floor_remainder
-        return divide(left, right)
-
-    def _unary(self, node: ast.UnaryOp) -> z3.ExprRef:
-        if isinstance(node.op, ast.USub):
-            return -self._integer(node.operand)
-        if isinstance(node.op, ast.Not):
-            return z3.Not(self._truth(node.operand))
-        raise UnsupportedError(node, f"the operator {type(node.op).__name__}")
-
-    def _connective(self, node: ast.BoolOp) -> z3.ExprRef:
-        # That the second operand may not be computed matters to divisions only. Theirs are
-        # demanded to be defined in any case, which is more than needed.
-        values = [self._truth(value) for value in node.values]
-        return z3.And(*values) if isinstance(node.op, ast.And) else z3.Or(*values)
-
-    def _comparison(self, node: ast.Compare) -> z3.ExprRef:
-        operands = [self._integer(operand) for operand in (node.left, *node.comparators)]
-        links = []
-        for operator, left, right in zip(node.ops, operands, operands[1:], strict=False):
-            if type(operator) not in _COMPARISONS:
-                raise UnsupportedError(node, f"the comparison {type(operator).__name__}")
-            links.append(_COMPARISONS[type(operator)](left, right))
-        return links[0] if len(links) == 1 else z3.And(*links)
-
-    def _conditional(self, node: ast.IfExp) -> z3.ExprRef:
-        condition = self._truth(node.test)
-        then = self._under(condition, node.body)
-        otherwise = self._under(z3.Not(condition), node.orelse)
-        if then.sort() != otherwise.sort():
-            raise UnsupportedError(node, "branches of different types")
-        return z3.If(condition, then, otherwise)
-
-    def _under(self, condition: z3.BoolRef, node: ast.expr) -> z3.ExprRef:
-        self.path.append(condition)
-        value = self._value(node)
-        self.path.pop()
-        return value
-
-    def _call(self, node: ast.Call) -> z3.ExprRef:
-        if not isinstance(node.func, ast.Name) or node.keywords:
-            raise UnsupportedError(node, f"the call {ast.unparse(node)}")
-        name = node.func.id
-        if name in self.builtins and len(node.args) >= 2:
-            arguments = [self._integer(argument) for argument in node.args]
-            best = arguments[0]
-            for other in arguments[1:]:
-                best = z3.If(other > best if name == "max" else other < best, other, best)
-            return best
-        return self._application(node, name)
-
-    def _application(self, node: ast.Call, name: str) -> z3.ExprRef:
-        if name not in self.callees or name in self.values:
-            raise UnsupportedError(node, f"a call of {name}")
-        arguments = [self._integer(argument) for argument in node.args]
-        if len(arguments) != len(self.callees[name].parameters):
-            raise UnsupportedError(node, f"{len(arguments)} arguments for {name}")
-        value = self.callees[name](*arguments)
-        self.calls.append(Computed(value, node.lineno))
-        return value
-
-
-Lifter.known = {
-    ast.Name: Lifter._name,
-    ast.Constant: Lifter._constant,
-    ast.BinOp: Lifter._binary,
-    ast.UnaryOp: Lifter._unary,
-    ast.BoolOp: Lifter._connective,
-    ast.Compare: Lifter._comparison,
-    ast.IfExp: Lifter._conditional,
-    ast.Call: Lifter._call,
-}

@@ -18,7 +18,7 @@ import tokenize
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kvreshard.codegen.lift import UnsupportedError
+from kvreshard.proofs.lifting.unsupported import UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

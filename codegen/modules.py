@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kvreshard.codegen import printer
-from kvreshard.codegen.lift import Lifter
-from kvreshard.codegen.lift_arrays import ArrayLifter
+from kvreshard.codegen.lift import PYTHON, Reading
+from kvreshard.codegen.lift_arrays import ARRAYS
 from kvreshard.codegen.module_shape import NUMPY_SHAPE, PLANNER_SHAPE, Shape
 from kvreshard.codegen.selection import (
     CALLED_BY_THE_NUMPY_SHELL,
@@ -31,7 +31,7 @@ class EmittedModule:
         roots: the formulas that its shell calls.
         shell: the functions of its shell, which are tested and not proved.
         dialect: how its formulas are printed.
-        lifter: how they are read back.
+        reading: how they are read back.
         shape: what it may use besides.
         wraps: whether its integers have 64 bits, so that what it computes has to fit.
     """
@@ -40,7 +40,7 @@ class EmittedModule:
     roots: tuple[Formula, ...]
     shell: tuple[str, ...]
     dialect: printer.Dialect
-    lifter: type[Lifter]
+    reading: Reading
     shape: Shape
     wraps: bool
 
@@ -54,7 +54,7 @@ PLANNER = EmittedModule(
     roots=CALLED_BY_THE_SHELL,
     shell=SHELL,
     dialect=printer.PYTHON,
-    lifter=Lifter,
+    reading=PYTHON,
     shape=PLANNER_SHAPE,
     wraps=False,
 )
@@ -63,7 +63,7 @@ PLANNER_NUMPY = EmittedModule(
     roots=CALLED_BY_THE_NUMPY_SHELL,
     shell=NUMPY_SHELL,
     dialect=printer.NUMPY,
-    lifter=ArrayLifter,
+    reading=ARRAYS,
     shape=NUMPY_SHAPE,
     wraps=True,
 )

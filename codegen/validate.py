@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Literal
 import z3
 
 from kvreshard.codegen.counterexample import smallest_difference
-from kvreshard.codegen.lift import Lifted, UnsupportedError, lift_function
+from kvreshard.codegen.lift import Lifted, lift_function
 from kvreshard.codegen.module_shape import check_encoding, check_module
 from kvreshard.codegen.modules import PLANNER, EmittedModule
 from kvreshard.codegen.printer import is_application
 from kvreshard.codegen.selection import assumed_by, called_by, subexpressions
 from kvreshard.proofs.divisors import divisors_are_positive
+from kvreshard.proofs.lifting.unsupported import UnsupportedError
 from kvreshard.spec.canonical import spec_formulas
 from kvreshard.spec.formula import unfold
 from kvreshard.spec.int64 import fits_int64, int64_bounds_for
@@ -123,7 +124,7 @@ def _verdict(made: Formula, node: ast.FunctionDef | None, module: EmittedModule)
         return FunctionVerdict(made.name, "missing", None, "there is no such function")
     try:
         callees = {callee.name: callee for callee in called_by(made.body)}
-        lifted = lift_function(node, callees, module.lifter)
+        lifted = lift_function(node, callees, module.reading)
     except UnsupportedError as error:
         return FunctionVerdict(made.name, "unsupported", error.line, error.what)
     if lifted.parameter_names != made.parameter_names:

@@ -111,7 +111,7 @@ def apply(
         return _of_sequences(scope, op, left, right, node)
     known = _ARRAY_OPERATORS if scope.path.meaning.elementwise else _OPERATORS
     if not isinstance(op, known):
-        what = "a division that gives a float" if isinstance(op, ast.Div) else type(op).__name__
+        what = "Div, which gives a float" if isinstance(op, ast.Div) else type(op).__name__
         raise scope.unsupported(node, f"the operator {what}: {said(node)}")
     left, right = (to_integer(value, scope, node) for value in (left, right))
     if isinstance(op, ast.Add):
@@ -419,8 +419,10 @@ def attribute(run: Interpreter, scope: Scope, node: ast.Attribute) -> Value:
         return value
     if isinstance(value, Imported):
         raise scope.unsupported(node, f"{said(node)}, of the imported {value.module}")
-    if isinstance(value, Builtin) and node.attr in value.members:
-        return value.members[node.attr]
+    if isinstance(value, Builtin):
+        if node.attr in value.members:
+            return value.members[node.attr]
+        raise scope.unsupported(node, f"the name {said(node)}")
     raise scope.unsupported(node, f"an attribute of a {kind_of(value)}: {said(node)}")
 
 

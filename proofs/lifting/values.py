@@ -162,5 +162,18 @@ def kind_of(value: Value) -> str:
     if isinstance(value, Text):
         return "str"
     if isinstance(value, Record):
-        return value.kind.node.name
-    return "NoneType" if value is None else type(value).__name__
+        return value.kind.name
+    if value is None:
+        return "NoneType"
+    return _KINDS.get(type(value), type(value).__name__)
+
+
+_KINDS = {
+    Builtin: "function",
+    ClassValue: "type",
+    FunctionValue: "function",
+    Imported: "value of another module",
+    Lazily: "iterator",
+    Logger: "logger",
+    Range: "range",
+}

@@ -2,19 +2,15 @@
 from __future__ import annotations
 
 import ast
+from itertools import product
 
 import pytest
 import z3
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvreshard.codegen.lift import (
-    Lifted,
-    UnsupportedError,
-    floor_division,
-    floor_remainder,
-    lift_function,
-)
+from kvreshard.codegen.lift import Lifted, lift_function
+from kvreshard.proofs.lifting.unsupported import UnsupportedError
 from kvreshard.spec.ownership import head_count
 
 CALLEES = {"head_count": head_count}
@@ -32,9 +28,15 @@ def lift_expression(expression: str, returned: str = "int") -> Lifted:
 
 @given(st.integers(), st.integers().filter(bool))
 def test_division_is_pythons_for_any_sign(dividend: int, divisor: int) -> None:
-    n, d = z3.IntVal(dividend), z3.IntVal(divisor)
-    assert z3.simplify(floor_division(n, d)).as_long() == dividend // divisor
-    assert z3.simplify(floor_remainder(n, d)).as_long() == dividend % divisor
+    values = (z3.Int("a"), z3.IntVal(dividend)), (z3.Int("b"), z3.IntVal(divisor))
+    for expression, expected in (
+        ("a // b", dividend // divisor),
+        ("a % b", dividend % divisor),
+        (f"{dividend} // b", dividend // divisor),
+        (f"a % {divisor}", dividend % divisor),
+    ):
+        lifted = lift_expression(expression)
+        assert z3.simplify(z3.substitute(lifted.body, *values)).as_long() == expected
 
 
 operators = st.sampled_from(["+", "-", "*", "//", "%"])
@@ -68,6 +70,39 @@ def test_expressions_mean_what_cpython_computes(
         assert z3.simplify(z3.substitute(lifted.body, *values)).as_long() == expected
 
 
+@pytest.mark.parametrize(
+    ("expression", "returned"),
+    [
+        ("(a < b) + 1", "int"),
+        ("not a", "bool"),
+        ("a if b else 0", "int"),
+        ("(a < b) == (b < a)", "bool"),
+        ("max(a, b) - (a == b)", "int"),
+        ("a << 2 if a < b < 3 else b ** 2", "int"),
+        ("a < b and b > 0 and a // b > -2", "bool"),
+    ],
+)
+def test_truth_values_and_integers_are_mixed_as_cpython_does(
+    expression: str, returned: str
+) -> None:
+    lifted = lift_expression(expression, returned)
+    for a, b in product(range(-3, 4), repeat=2):
+        values = (z3.Int("a"), z3.IntVal(a)), (z3.Int("b"), z3.IntVal(b))
+        found = z3.simplify(z3.substitute(lifted.body, *values))
+        expected = eval(expression, {"a": a, "b": b})
+        assert found.eq(z3.IntVal(expected) if returned == "int" else z3.BoolVal(expected))
+
+
+def test_a_division_in_a_later_operand_is_computed_only_where_the_first_does_not_decide() -> None:
+    for expression in ("b > 0 and a // b > 1", "b <= 0 or a // b > 1", "0 < b < a // b"):
+        (division,) = lift_expression(expression, "bool").divisions
+        solver = z3.Solver()
+        solver.add(division.condition)
+        assert solver.check() == z3.sat
+        solver.add(division.divisor == 0)
+        assert solver.check() == z3.unsat
+
+
 def test_a_division_in_a_branch_is_computed_only_there() -> None:
     (division,) = lift_expression("a // b if b > 0 else a").divisions
     solver = z3.Solver()
@@ -84,29 +119,29 @@ def test_local_variables_are_looked_through() -> None:
 @pytest.mark.parametrize(
     ("expression", "returned", "what"),
     [
-        ("a / b", "int", "the operator Div"),
-        ("a ** b", "int", "the operator Pow"),
-        ("a & b", "int", "the operator BitAnd"),
+        ("a / b", "int", "the operator Div, which gives a float: a / b"),
+        ("a ** b", "int", "an exponent other than 0 to 64"),
+        ("a & b", "int", "the operator BitAnd: a & b"),
         ("~a", "int", "the operator Invert"),
-        ("(a < b) + 1", "int", "not an integer: a < b"),
-        ("a and b", "int", "not a truth value: a"),
-        ("not a", "bool", "not a truth value: a"),
-        ("a if b else 0", "int", "not a truth value: b"),
-        ("a if a < b else a < b", "int", "branches of different types"),
-        ("a in b", "bool", "the comparison In"),
-        ("a is b", "bool", "the comparison Is"),
-        ("(a < b) == (b < a)", "bool", "not an integer: a < b"),
+        ("a and b", "int", "a condition that decides what else is computed"),
+        ("a if a < b else a < b", "int", "a condition that decides what else is computed"),
+        ("a if a < b else 1 // 0", "int", "a condition that decides what else is computed"),
+        ("1 // 0", "int", "a function that raises ZeroDivisionError"),
+        ("None", "int", "a function that returns a NoneType"),
+        ("a in b", "bool", "membership in a int: a in b"),
+        ("a is b", "bool", "identity with other than None: a is b"),
+        ("head_count(a, a < b)", "int", "a bool as an argument of head_count"),
         ("1.5", "int", "the constant 1.5"),
         ("c", "int", "the name c"),
-        ("abs(a)", "int", "a call of abs"),
-        ("max(a)", "int", "a call of max"),
-        ("max(a, key=b)", "int", "the call max(a, key=b)"),
+        ("abs(a)", "int", "the name abs"),
+        ("max(a)", "int", "a loop over a int"),
+        ("max(a, key=b)", "int", "a keyword for max: max(a, key=b)"),
         ("head_count(a)", "int", "1 arguments for head_count"),
-        ("head_count(a, tp_size=b)", "int", "the call head_count(a, tp_size=b)"),
+        ("head_count(a, tp_size=b)", "int", "a keyword for head_count: head_count(a, tp_size=b)"),
         ("a.real", "int", "a Attribute: a.real"),
         ("[a][0]", "int", "a Subscript: [a][0]"),
         ("(a := b)", "int", "a NamedExpr: (a := b)"),
-        ("(lambda: a)()", "int", "the call (lambda: a)()"),
+        ("(lambda: a)()", "int", "a Lambda: lambda: a"),
         ("a < b", "int", "the annotation should be bool, found int"),
         ("a + b", "bool", "the annotation should be int, found bool"),
     ],
@@ -138,7 +173,7 @@ def test_what_is_not_known_is_refused(expression: str, returned: str, what: str)
         ("@cache\ndef f(a: int) -> int:\n    return a", "a decorator or type parameter"),
         (
             "def f(head_count: int) -> int:\n    return head_count(1, 2)",
-            "a call of head_count",
+            "a call of a int: head_count(1, 2)",
         ),
     ],
 )

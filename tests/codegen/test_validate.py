@@ -8,10 +8,10 @@ import pytest
 from fixture_ledger import fixture_ledger
 
 from kvreshard.codegen.emit import planner_path, render_planner
-from kvreshard.codegen.lift import UnsupportedError
 from kvreshard.codegen.module_shape import check_module
 from kvreshard.codegen.selection import SHELL, emitted_formulas
 from kvreshard.codegen.validate import FunctionVerdict, validate_translation
+from kvreshard.proofs.lifting.unsupported import UnsupportedError
 from kvreshard.spec.formula import FORMULAS
 
 TEXT = render_planner(fixture_ledger())
@@ -145,9 +145,9 @@ def test_formulas_are_compared_by_proof_not_by_text() -> None:
     ("old", "new", "detail"),
     [
         ("return 0\n", "return 0 * (1 // consumer_tp_rank)\n", "a division that the formula"),
-        ("return 0\n", "return int(0)\n", "a call of int"),
-        ("return 0\n", "return first_head(1, 1, 0)\n", "a call of first_head"),
-        ("return 0\n", "return elect_lowest(1, 1, 1, 1)\n", "a call of elect_lowest"),
+        ("return 0\n", "return int(0)\n", "the name int"),
+        ("return 0\n", "return first_head(1, 1, 0)\n", "the name first_head"),
+        ("return 0\n", "return elect_lowest(1, 1, 1, 1)\n", "the name elect_lowest"),
         ("return 0\n", "return False\n", "the annotation should be bool, found int"),
     ],
 )
