@@ -22,18 +22,23 @@ from kvreshard.proofs.audit.reduction import Hypotheses, plain, reduced, rules_o
 from kvreshard.proofs.broken.names import CONTENT, COVERED, HOLDER, OVERLAP, READ, WRITE
 from kvreshard.proofs.lifting.path import all_ways, as_condition
 from kvreshard.spec.election import POLICIES
-from kvreshard.spec.formula import unfold
 from kvreshard.spec.ownership import first_head, head_count, owner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import TypeAlias
 
     from kvreshard.proofs.audit.asking import Asking, Triple
     from kvreshard.proofs.audit.domain import Domain
     from kvreshard.proofs.lifting.path import Path, Way
     from kvreshard.proofs.lifting.values import Integer, Truth, Value
 
+    # From a consumer rank and a head to the rank that is expected to send it.
+    Elect: TypeAlias = Callable[[Path, Integer, Integer], Integer]
+
 BYTES_PER_HEAD = z3.Int("bytes_per_head")
+# The case of what stops a proof as a whole.
+EVERYWHERE = "everywhere"
 
 
 @dataclass(frozen=True)
@@ -57,15 +62,15 @@ class Attempt:
 
     Attributes:
         goals: how many goals were proved.
-        open: for each invariant, what could not be proved, in words.
+        open: for each invariant the goals that are not proved, each with the case it is of.
     """
 
     goals: int = 0
-    open: dict[str, list[str]] = field(default_factory=dict)
+    open: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
 
-    def failed(self, invariant: str, what: str) -> None:
+    def failed(self, invariant: str, case: str, what: str) -> None:
         """Take note of a goal that is not proved."""
-        self.open.setdefault(invariant, []).append(what)
+        self.open.setdefault(invariant, []).append((case, what))
 
 
 @dataclass(frozen=True)
@@ -148,8 +153,21 @@ class Prover:
         covered = proved(given, z3.Or(*(z3.And(*way.conditions) for way in ways)))
         if not covered:
             for invariant in {goal.invariant for way in ways for goal in way.outcome}:
-                self.attempt.failed(invariant, f"{self.setting.name}: not every way was gone")
-        return all([self._prove(given, way) for way in ways]) and covered
+                self.attempt.failed(invariant, self.setting.name, "not every way was gone")
+        return all(self._prove(given, way) for way in ways) and covered
+
+    def cover(
+        self,
+        extra: Sequence[Truth],
+        run: Callable[[Path, Elect], list[Goal]],
+        candidates: Iterable[Elect],
+    ) -> None:
+        """Settle a run with the first witness with which all its goals are proved."""
+        before = {name: list(what) for name, what in self.attempt.open.items()}
+        for elect in candidates:
+            self.attempt.open = {name: list(what) for name, what in before.items()}
+            if self.settle(extra, lambda path, elect=elect: run(path, elect)):
+                return
 
     def _prove(self, given: Sequence[Truth], way: Way) -> bool:
         known = [*given, *way.conditions]
@@ -162,7 +180,7 @@ class Prover:
                 known.append(as_condition(goal.condition))
             else:
                 done = False
-                self.attempt.failed(goal.invariant, f"{self.setting.name}: {goal.what}")
+                self.attempt.failed(goal.invariant, self.setting.name, goal.what)
         return done
 
 
@@ -225,9 +243,7 @@ def _apart(
             yield Goal(COVERED, apart, f"{who} do not cover one head")
 
 
-def goals_of_two(
-    prover: Prover, path: Path, p: Integer, q: Integer, d: Integer
-) -> list[Goal]:
+def goals_of_two(prover: Prover, path: Path, p: Integer, q: Integer, d: Integer) -> list[Goal]:
     """Return what has to hold of the copies of two producers into one consumer's block."""
     ones, others = prover.asked(path, p, d), prover.asked(path, q, d)
     if not isinstance(ones, Copies) or not isinstance(others, Copies):
@@ -237,7 +253,7 @@ def goals_of_two(
 
 
 def goals_of_witness(
-    prover: Prover, path: Path, elect: Callable[[Path, Integer, Integer], Integer], d: Integer, x: Integer
+    prover: Prover, path: Path, elect: Elect, d: Integer, x: Integer
 ) -> list[Goal]:
     """Return what has to hold for head slot x of consumer rank d to be covered by its witness."""
     heads, producers, consumers = prover.setting.sizes
@@ -245,7 +261,9 @@ def goals_of_witness(
         return []
     head = plain(reduced(path, first_head(heads, consumers, d)) + x)
     witness = plain(elect(path, d, head))
-    goals = [Goal(COVERED, _both(0 <= witness, witness < producers), "the expected sender is a rank")]
+    goals = [
+        Goal(COVERED, _both(0 <= witness, witness < producers), "the expected sender is a rank")
+    ]
     found = prover.asked(path, witness, d)
     if not isinstance(found, Copies):
         return [*goals, Goal(COVERED, False, found or "the expected sender meets the consumer")]
@@ -254,7 +272,7 @@ def goals_of_witness(
     return [*goals, Goal(COVERED, z3.Or(*covers) if covers else False, what)]
 
 
-def witnesses(prover: Prover) -> Iterator[Callable[[Path, Integer, Integer], Integer]]:
+def witnesses(prover: Prover) -> Iterator[Elect]:
     """Yield who may be expected to send a head: as the contract says, or by a policy."""
     heads, producers, consumers = prover.setting.sizes
     if prover.asking.contract.function("expected_producer") is not None:
@@ -266,7 +284,7 @@ def witnesses(prover: Prover) -> Iterator[Callable[[Path, Integer, Integer], Int
         return
     for policy in POLICIES:
 
-        def elected(path: Path, d: Integer, head: Integer, policy=policy) -> Integer:  # noqa: ANN001
+        def elected(path: Path, d: Integer, head: Integer, policy=policy) -> Integer:
             ordinal = policy.elect(heads, producers, consumers, d)
             return reduced(path, owner(heads, producers, _term(head), ordinal))
 
@@ -288,7 +306,9 @@ def prove_for_all_sizes(asking: Asking, domain: Domain) -> Attempt:
         if not claim.holds:
             _all_open(attempt, f"not proved: {claim.name}")
     if not domain.is_divisible():
-        _all_open(attempt, "the domain is not shown to have only sizes of which one divides the other")
+        _all_open(
+            attempt, "the domain is not shown to have only sizes of which one divides the other"
+        )
     if attempt.open:
         return attempt
     for order in domain.orders():
@@ -298,11 +318,13 @@ def prove_for_all_sizes(asking: Asking, domain: Domain) -> Attempt:
 
 def _all_open(attempt: Attempt, what: str) -> None:
     for name in IN_SCOPE:
-        attempt.failed(name, what)
+        attempt.failed(name, EVERYWHERE, what)
 
 
 def _in_order(asking: Asking, domain: Domain, order: Order, attempt: Attempt) -> None:
-    setting = Setting(str(order), tuple(order.size(name) for name in (H, P, D)), tuple(order.hypotheses))
+    setting = Setting(
+        str(order), tuple(order.size(name) for name in (H, P, D)), tuple(order.hypotheses)
+    )
     prover = Prover(asking, domain, setting, attempt)
     factors = order.factors
     d = index("d", order.factors_of(D))
@@ -349,13 +371,8 @@ def _cover(prover: Prover, order: Order, d: Index) -> None:
     x = Index(tuple(z3.Int(f"x{at}") for at in range(1, len(inner) + 1)), inner)
     whole = Index((*d.digits, *x.digits), (*d.factors, *x.factors))
     given = [*whole.hypotheses, *compared((d, whole), order.factors)]
-    before = {name: list(what) for name, what in prover.attempt.open.items()}
-    for elect in witnesses(prover):
-        prover.attempt.open = {name: list(what) for name, what in before.items()}
-        if prover.settle(
-            given, lambda path, elect=elect: goals_of_witness(prover, path, elect, d.value, x.value)
-        ):
-            return
-
-
-__all__ = ["Attempt", "Goal", "Prover", "Setting", "prove_for_all_sizes", "unfold"]
+    prover.cover(
+        given,
+        lambda path, elect: goals_of_witness(prover, path, elect, d.value, x.value),
+        witnesses(prover),
+    )

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import z3
 
+from kvreshard.proofs.audit.polynomial import Monomial, Polynomial, polynomial_of, variable
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -48,11 +50,14 @@ def _check(given: Sequence[z3.BoolRef], rlimit: int) -> bool:
 
 
 def without_products(condition: z3.BoolRef) -> z3.BoolRef:
-    """Return a condition with a name in place of each product of unknowns, the same for the same."""
+    """Return a condition with a name in place of each product of unknowns, the same for the same.
+
+    Each comparison becomes one of a sum of such names with 0.
+    """
     key = condition.get_id()
     if key not in _NAMED:
         # The condition is kept: z3 gives the number of a term that is gone to another one.
-        _NAMED[key] = condition, _without_products(z3.simplify(condition, som=True))
+        _NAMED[key] = condition, _without_products(condition)
     return _NAMED[key][1]
 
 
@@ -62,15 +67,24 @@ _NAMED: dict[int, tuple[z3.BoolRef, z3.BoolRef]] = {}
 def _without_products(node: z3.ExprRef) -> z3.ExprRef:
     if z3.is_const(node):
         return node
-    children = [_without_products(child) for child in node.children()]
-    if node.decl().kind() != z3.Z3_OP_MUL:
-        return node.decl()(*children)
-    numbers = [child for child in children if z3.is_int_value(child)]
-    unknowns = sorted((child for child in children if not z3.is_int_value(child)), key=str)
-    if len(unknowns) < 2:
-        return node.decl()(*children)
-    named = z3.Int("*".join(f"({one})" for one in unknowns))
-    return z3.Product(*numbers, named) if numbers else named
+    children = node.children()
+    if len(children) == 2 and all(z3.is_int(child) for child in children):
+        difference = polynomial_of(children[0]) + polynomial_of(children[1]).times(-1)
+        return node.decl()(_sum_of_names(difference), z3.IntVal(0))
+    if z3.is_bool(node) and not z3.is_app_of(node, z3.Z3_OP_UNINTERPRETED):
+        return node.decl()(*(_without_products(child) for child in children))
+    return node
+
+
+def _sum_of_names(made: Polynomial) -> z3.ArithRef:
+    parts = [coefficient * _name_of(monomial) for monomial, coefficient in made.terms.items()]
+    return z3.Sum(*parts) if parts else z3.IntVal(0)
+
+
+def _name_of(monomial: Monomial) -> z3.ArithRef:
+    if not monomial:
+        return z3.IntVal(1)
+    return variable(monomial[0]) if len(monomial) == 1 else z3.Int(" * ".join(monomial))
 
 
 @dataclass(frozen=True)

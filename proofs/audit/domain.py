@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import z3
 
-from kvreshard.proofs.audit.orders import D, H, Order, P, all_orders
 from kvreshard.proofs.audit.claims import possible
+from kvreshard.proofs.audit.orders import D, H, Order, P, all_orders
 from kvreshard.proofs.audit.reduction import Hypotheses
 from kvreshard.proofs.lifting.path import Path, all_ways
 from kvreshard.proofs.lifting.program import Program
@@ -72,7 +72,9 @@ class Domain:
             return True
         outcome = run_along(path, self.condition, sizes)
         if not isinstance(outcome, Returned) or not is_truth(outcome.value):
-            raise WhereError(f"where={self.where}; legal: a condition on H, P and D that holds or not")
+            raise WhereError(
+                f"where={self.where}; legal: a condition on H, P and D that holds or not"
+            )
         return path.decide(outcome.value, self.condition.node)
 
     def has(self, sizes: Sizes) -> bool:

@@ -8,7 +8,7 @@ head-major: slot s of a rank's block has the bytes from s * bytes_per_head on.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
 from kvreshard.proofs.broken.names import CONTENT, COVERED, HOLDER, OVERLAP, READ, WRITE
@@ -62,9 +62,7 @@ def judge_plans(plans: Plans) -> Iterator[Violation]:
     """Yield what is wrong with a plan."""
     H, P, D = plans.sizes
     for d in range(D):
-        written = [
-            _Written(p, *copy) for p in range(P) for copy in plans.copies.get((p, d), ())
-        ]
+        written = [_Written(p, *copy) for p in range(P) for copy in plans.copies.get((p, d), ())]
         raised = [(p, plans.raised[p, d]) for p in range(P) if (p, d) in plans.raised]
         for invariant, seen in _faults(plans, d, written, raised):
             yield Violation(invariant, H, P, D, d, seen)
@@ -86,8 +84,10 @@ def _faults(
             at = max(one.dst, other.dst)
             yield (
                 OVERLAP,
-                f"byte {at} of the block of consumer rank {d} is written by producer ranks "
-                f"{one.p} and {other.p}",
+                (
+                    f"byte {at} of the block of consumer rank {d} is written by producer ranks "
+                    f"{one.p} and {other.p}"
+                ),
             )
     yield from _coverage(inside, len(own) * size, d)
 
@@ -120,14 +120,16 @@ def _of_one(
     if reaches and (shift != 0 or one.src < 0 or one.src + one.count > len(source) * size):
         yield (
             CONTENT,
-            f"{who} writes byte {one.src} of its block, which starts with head {source[0]}, to "
-            f"byte {one.dst} of the block of consumer rank {d}, which starts with head {target[0]}",
+            (
+                f"{who} writes byte {one.src} of its block, which starts with head {source[0]}, to "
+                f"byte {one.dst} of the block of consumer rank {d}, which starts with head {target[0]}"
+            ),
         )
 
 
 def _coverage(written: Sequence[_Written], length: int, d: int) -> Iterator[tuple[str, str]]:
     marks = sorted({0, length, *(min(max(x, 0), length) for w in written for x in (w.dst, w.end))})
-    for low, high in zip(marks, marks[1:], strict=False):
+    for low, high in pairwise(marks):
         writers = [one.p for one in written if one.dst <= low and high <= one.end]
         if len(writers) != 1:
             by = f"by producer ranks {writers}" if writers else "by no producer rank"

@@ -26,8 +26,8 @@ from kvreshard.proofs.lemmas import (
     exact_division,
     multiplication_keeps_order,
 )
-from kvreshard.spec.ownership import group_is_legal
 from kvreshard.spec.formula import unfold
+from kvreshard.spec.ownership import group_is_legal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -147,13 +147,19 @@ def index(name: str, factors: tuple[Integer, ...], shared: tuple[Integer, ...] =
 
 
 def compared(indices: tuple[Index, ...], factors: tuple[Integer, ...]) -> Iterator[Truth]:
-    """Yield instances of lemmas that compare digits of one place, times what follows them."""
-    for place in range(len(factors)):
+    """Yield instances of lemmas on digits of one place, times the factors that follow it.
+
+    A digit is less than its factor, and of two digits that differ one is less than the other.
+    """
+    for place, factor in enumerate(factors):
         digits = {one.digits[place] for one in indices if len(one.digits) > place}
         ordered = sorted(digits, key=str)
-        for u, v in permutations(ordered, 2):
-            for end in range(place + 2, len(factors) + 1):
-                weight = product(factors[place + 1 : end])
+        for end in range(place + 2, len(factors) + 1):
+            weight = product(factors[place + 1 : end])
+            for u in ordered:
+                yield multiplication_keeps_order(0, u, weight).fact()
+                yield multiplication_keeps_order(u + 1, factor, weight).fact()
+            for u, v in permutations(ordered, 2):
                 yield multiplication_keeps_order(u + 1, v, weight).fact()
 
 
@@ -184,9 +190,7 @@ def _every_size() -> Claim:
 
 
 def _stands(order: Order, sizes: dict[str, Integer]) -> Truth:
-    equal = [
-        sizes[tier[0]] == sizes[name] for tier in order.tiers for name in tier[1:]
-    ]
+    equal = [sizes[tier[0]] == sizes[name] for tier in order.tiers for name in tier[1:]]
     steps = zip(order.tiers, order.tiers[1:], strict=False)
     divides = [
         z3.And(sizes[low[0]] < sizes[high[0]], sizes[high[0]] % sizes[low[0]] == 0)

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Polynomials with integer coefficients, to guess quotients with. Nothing rests on them being
 right: what is guessed is proved.
+
+An expression that is no sum or product, such as a quotient that stays one, is a variable of its
+own, named by its text.
 """
 
 from __future__ import annotations
@@ -114,7 +117,16 @@ class Polynomial:
 def _factors(monomial: Monomial, coefficient: int) -> Iterator[z3.ArithRef]:
     if coefficient != 1 or not monomial:
         yield z3.IntVal(coefficient)
-    yield from (z3.Int(name) for name in monomial)
+    yield from (variable(name) for name in monomial)
+
+
+# What each variable of a polynomial stands for.
+_MEANT: dict[str, z3.ArithRef] = {}
+
+
+def variable(name: str) -> z3.ArithRef:
+    """Return what a variable of a polynomial stands for."""
+    return _MEANT[name]
 
 
 def number(value: int) -> Polynomial:
@@ -122,23 +134,17 @@ def number(value: int) -> Polynomial:
     return Polynomial({(): value} if value else {})
 
 
-def polynomial_of(value: int | z3.ArithRef) -> Polynomial | None:
-    """Return an integer expression as a polynomial, or None if it is none."""
+def polynomial_of(value: int | z3.ArithRef) -> Polynomial:
+    """Return an integer expression as a polynomial."""
     if isinstance(value, int):
         return number(value)
     if z3.is_int_value(value):
         return number(value.as_long())
-    if z3.is_const(value):
-        return Polynomial({(value.decl().name(),): 1})
     kind = value.decl().kind()
     if kind not in (z3.Z3_OP_ADD, z3.Z3_OP_SUB, z3.Z3_OP_MUL, z3.Z3_OP_UMINUS):
-        return None
-    parts = []
-    for child in value.children():
-        part = polynomial_of(child)
-        if part is None:
-            return None
-        parts.append(part)
+        _MEANT[str(value)] = value
+        return Polynomial({(str(value),): 1})
+    parts = [polynomial_of(child) for child in value.children()]
     if kind == z3.Z3_OP_MUL:
         return reduce(lambda left, right: left * right, parts)
     if kind == z3.Z3_OP_UMINUS:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import z3
 
 from kvreshard.proofs.audit.claims import Claim, possible_for_any_products, proved
-from kvreshard.proofs.audit.polynomial import Polynomial, number, polynomial_of
+from kvreshard.proofs.audit.polynomial import Polynomial, number, polynomial_of, variable
 from kvreshard.proofs.lemmas import (
     a_bracketed_quotient_is_the_quotient,
     division_brackets,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from kvreshard.proofs.lifting.values import Integer, Truth
+
 
 @dataclass(eq=False)
 class Hypotheses(Meaning):
@@ -74,7 +75,7 @@ class Hypotheses(Meaning):
 
     def _quotient(self, path: Path, dividend: Integer, divisor: Integer) -> Integer | None:
         above, below = polynomial_of(dividend), polynomial_of(divisor)
-        if above is None or below is None or not below.is_monomial:
+        if not below.is_monomial:
             return None
         given = [*self.given, *path.conditions, *path.under]
         for guess in _guesses(above, below):
@@ -84,10 +85,8 @@ class Hypotheses(Meaning):
 
 
 def plain(value: Integer) -> Integer:
-    """Return a polynomial in its one form, a number if it is one; other values as they are."""
+    """Return a polynomial in its one form, a number if it is one."""
     made = polynomial_of(value)
-    if made is None:
-        return value
     known = made.as_number
     return made.expression() if known is None else known
 
@@ -111,11 +110,11 @@ def _guesses(above: Polynomial, below: Polynomial) -> Iterator[_Guess]:
         return
     shared, times = above.common(below)
     rest, by = above.without(shared, times), below.without(shared, times)
-    factors = [(z3.Int(name), name) for name in by.factors]
+    factors = [(variable(name), name) for name in by.factors]
     coefficient = next(iter(by.terms.values()))
     if coefficient != 1:
         factors.append((z3.IntVal(coefficient), coefficient))
-    at_least_one = [z3.Int(name) >= 1 for name in {*shared, *by.factors}]
+    at_least_one = [variable(name) >= 1 for name in {*shared, *by.factors}]
     seen = set()
     for order in permutations(factors):
         names = tuple(name for _, name in order)
@@ -193,4 +192,3 @@ def _reduced(path: Path, node: z3.ExprRef) -> Integer | Truth:
     terms = [as_term(one) if not isinstance(one, bool) else z3.BoolVal(one) for one in arguments]
     made = node.decl()(*terms)
     return plain(made) if z3.is_int(made) else made
-

@@ -66,8 +66,7 @@ class Lifted:
                     raised[p, d] = f"{outcome.kind} at line {outcome.line}"
                 elif outcome.copies:
                     copies[p, d] = tuple(
-                        (src * unit, dst * unit, count * unit)
-                        for src, dst, count in outcome.copies
+                        (src * unit, dst * unit, count * unit) for src, dst, count in outcome.copies
                     )
         return Plans(sizes, bytes_per_head, copies, raised)
 

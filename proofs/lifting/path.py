@@ -128,9 +128,10 @@ class Path:
         """
         if isinstance(condition, bool):
             return condition
-        condition = z3.simplify(condition)
-        if z3.is_true(condition) or z3.is_false(condition):
-            return bool(z3.is_true(condition))
+        # The simpler form serves this alone: it may take products apart.
+        simpler = z3.simplify(condition)
+        if z3.is_true(simpler) or z3.is_false(simpler):
+            return bool(z3.is_true(simpler))
         if self.under:
             known = self.meaning.known(self, condition)
             if known is None:
@@ -151,9 +152,10 @@ class Path:
         """Return whether a condition holds, or None; nothing parts here."""
         if isinstance(condition, bool):
             return condition
-        condition = z3.simplify(condition)
-        if z3.is_true(condition) or z3.is_false(condition):
-            return bool(z3.is_true(condition))
+        # The simpler form serves this alone: it may take products apart.
+        simpler = z3.simplify(condition)
+        if z3.is_true(simpler) or z3.is_false(simpler):
+            return bool(z3.is_true(simpler))
         return self.meaning.known(self, condition)
 
     @contextmanager
