@@ -36,7 +36,7 @@ SHELL := bash
 .DELETE_ON_ERROR:
 # Two pip runs in one .venv would trip over each other; the commands are parallel themselves.
 .NOTPARALLEL:
-.PHONY: prove prove-cvc5 prove-seeds mutate test demo generate check soundness bench lint format system-deps clean help
+.PHONY: prove prove-cvc5 prove-seeds mutate test demo generate check soundness bench lint format system-deps browser clean help
 
 prove: $(PROVE_DEPS) ## Prove the spec, emit the planner from it, check what was emitted
 	$(BIN)/kvreshard prove $(ARGS)
@@ -44,7 +44,7 @@ prove: $(PROVE_DEPS) ## Prove the spec, emit the planner from it, check what was
 	$(BIN)/kvreshard check
 	$(BIN)/python -m kvreshard.proofs.soundness SOUNDNESS.md
 
-test: $(TEST_DEPS) system-deps ## Run the tests
+test: $(TEST_DEPS) system-deps browser ## Run the tests
 	$(BIN)/python -m pytest $(ARGS)
 
 demo: $(TEST_DEPS) system-deps ## Move a KV cache between groups of different size, compare every byte
@@ -88,6 +88,9 @@ format: $(TEST_DEPS) ## Format the code and apply ruff's safe fixes
 
 system-deps: $(BIN)/pip ## Install the system libraries Mooncake needs, where they are missing
 	@$(if $(MOONCAKE),$(BIN)/python tools/system_deps.py,:)
+
+browser: $(BIN)/pip ## Install a Chromium for the tests of HTML pages, where it is missing
+	@$(BIN)/python tools/system_deps.py browser
 
 clean: ## Remove build output and caches; keeps .venv
 	rm -rf build dist .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from kvreshard.audit import audit
 from kvreshard.cores import cores
 from kvreshard.demo import demo
 from kvreshard.exit_codes import FAILED, HOLDS
@@ -32,7 +33,7 @@ def main() -> None:
     """
 
 
-for command in (cores, demo, mutate, plan, prove_cvc5, prove_seeds, refute):
+for command in (audit, cores, demo, mutate, plan, prove_cvc5, prove_seeds, refute):
     main.add_command(command)
 
 

@@ -117,7 +117,7 @@ class Prover:
         }
 
     def asked(self, path: Path, p: Integer, d: Integer) -> Copies | str | None:
-        """Return a pair's copies in heads, None for a pair that does not meet, or what is raised."""
+        """Return a pair's copies in heads, None if it does not meet, or what stops it in words."""
         given = self.named(p, d)
         if not self.domain.holds(path, self.setting.sizes):
             return None

@@ -122,7 +122,7 @@ def _of_one(
             CONTENT,
             (
                 f"{who} writes byte {one.src} of its block, which starts with head {source[0]}, to "
-                f"byte {one.dst} of the block of consumer rank {d}, which starts with head {target[0]}"
+                f"byte {one.dst} of consumer rank {d}'s block, which starts with head {target[0]}"
             ),
         )
 

@@ -41,15 +41,22 @@ class Subject(Protocol):
 
 @dataclass(frozen=True)
 class Lifted:
-    """A lifted planner, asked with plain numbers: nothing of the target is executed."""
+    """A lifted planner, asked with plain numbers: nothing of the target is executed.
+
+    Attributes:
+        asking: the planner and its contract.
+        has: (H, P, D) to whether the planner is meant for the sizes.
+        without_effect: what was met and is taken to have no effect, as (file, line, what).
+    """
 
     asking: Asking
-    where: Callable[[Sizes], bool]
+    has: Callable[[Sizes], bool]
+    without_effect: set[tuple[str, int, str]] = field(default_factory=set)
     executed = False
 
     def in_domain(self, sizes: Sizes) -> bool:
         """Whether the planner is meant for the sizes."""
-        return self.where(sizes) and self.asking.in_domain(plain_path(), named(sizes))
+        return self.has(sizes)
 
     def plans(self, sizes: Sizes, bytes_per_head: int) -> Plans:
         """Every copy at the sizes."""
@@ -61,7 +68,9 @@ class Lifted:
                 given = named(sizes, p, d, bytes_per_head)
                 if not self.asking.pairs(plain_path(), given):
                     continue
-                outcome = self.asking.plan(plain_path(), given)
+                path = plain_path()
+                outcome = self.asking.plan(path, given)
+                self.without_effect.update(path.assumed)
                 if isinstance(outcome, RaisedAt):
                     raised[p, d] = f"{outcome.kind} at line {outcome.line}"
                 elif outcome.copies:

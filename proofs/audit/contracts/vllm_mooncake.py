@@ -10,8 +10,11 @@ from typing import NamedTuple
 UNIT = "bytes"
 DOMAIN = "legal groups of which one size divides the other"
 OUTSIDE = (
-    "Regions are one layer each, head-major, without padding, of one data type: neither what "
-    "_prepare_transfer_regions merges nor what _validate_head_resharding_layout refuses is seen.",
+    (
+        "Regions are one layer each, head-major, without padding, of one data type: neither what "
+        "_prepare_transfer_regions merges nor what _validate_head_resharding_layout refuses is "
+        "looked at."
+    ),
     "Pairs of which neither size divides the other: vLLM stops them by an assertion.",
     "MLA, and hybrid models, for which vLLM passes no head count.",
 )
