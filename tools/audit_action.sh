@@ -20,10 +20,12 @@ graver() {
 }
 
 audit() {
-	local code=0 name again
+	local code=0 name
 	count=$((count + 1))
 	name=$sarif/$count.sarif
-	kvreshard audit "$@" --format sarif --output "$name" || code=$?
+	local forms=(--format sarif --output "$name" --write "markdown=$folder/$count.markdown")
+	[[ -z $FORMAT ]] || forms+=(--write "$FORMAT=$folder/$count.$FORMAT")
+	kvreshard audit "${forms[@]}" "$@" || code=$?
 	if [[ ! -e $name ]]; then
 		# Nothing was selected, or it broke down, which is no verdict.
 		if ((code)); then
@@ -34,9 +36,6 @@ audit() {
 	fi
 	graver "$code"
 	python -m kvreshard.proofs.audit.annotations "$name"
-	for again in markdown ${FORMAT:+"$FORMAT"}; do
-		kvreshard audit "$@" --format "$again" --output "$folder/$count.$again" >/dev/null || true
-	done
 	cat "$folder/$count.markdown" >>"$GITHUB_STEP_SUMMARY"
 	echo >>"$GITHUB_STEP_SUMMARY"
 }
@@ -69,7 +68,7 @@ elif [[ -n $BASE ]] && git cat-file -e "$BASE^{commit}" 2>/dev/null; then
 		changed+=("$file")
 	done < <(git diff -z --name-only --relative "$BASE" HEAD)
 	if ((${#changed[@]})); then
-		audit ${options[@]+"${options[@]}"} --configured --changed "${changed[@]}"
+		audit ${options[@]+"${options[@]}"} --configured --changed -- "${changed[@]}"
 	fi
 else
 	echo "What changed is not known here, so everything configured is audited."

@@ -29,36 +29,47 @@ COMMAND = """\
 #!{python}
 import json, os, sys
 words = sys.argv[1:]
+given, files = [], {{}}
+while words:
+    word = words.pop(0)
+    if word == "--format":
+        form = words.pop(0)
+    elif word == "--output":
+        files[form] = words.pop(0)
+    elif word == "--write":
+        name, _, file = words.pop(0).partition("=")
+        files[name] = file
+    else:
+        given.append(word)
 with open(os.environ["CALLS"], "a") as calls:
-    calls.write(json.dumps(words) + "\\n")
-form, output = words[words.index("--format") + 1], words[words.index("--output") + 1]
+    calls.write(json.dumps(given) + "\\n")
+words = given
 text = " ".join(words)
 if "silent" in text:
     sys.exit(0)
 if "broken" in text:
     raise RuntimeError
-if form == "sarif":
-    level = {{"error": [], "results": []}}
-    results = [
-        {{
-            "ruleId": "no_two_writes_overlap",
-            "level": "error",
-            "message": {{"text": "100% of\\nit {{{{x}}}}"}},
-            "locations": [
-                {{
-                    "physicalLocation": {{
-                        "artifactLocation": {{"uri": "src/a%20b,c.py"}},
-                        "region": {{"startLine": 7}},
-                    }}
+results = [
+    {{
+        "ruleId": "no_two_writes_overlap",
+        "level": "error",
+        "message": {{"text": "100% of\\nit {{{{x}}}}"}},
+        "locations": [
+            {{
+                "physicalLocation": {{
+                    "artifactLocation": {{"uri": "src/a%20b,c.py"}},
+                    "region": {{"startLine": 7}},
                 }}
-            ],
-        }}
-    ]
-    content = json.dumps({{"runs": [{{"results": results if "fails" in text else []}}]}})
-else:
+            }}
+        ],
+    }}
+]
+for form, output in files.items():
     content = f"# {{form}} of {{words[-1]}}"
-with open(output, "w") as file:
-    file.write(content)
+    if form == "sarif":
+        content = json.dumps({{"runs": [{{"results": results if "fails" in text else []}}]}})
+    with open(output, "w") as file:
+        file.write(content)
 sys.exit(1 if "fails" in text else 3 if "undecided" in text else 0)
 """
 
@@ -127,8 +138,8 @@ def test_targets_are_audited_one_by_one_and_the_gravest_counts(tmp_path: Path) -
         FORMAT="html",
     )
     given = ["--require", "range", "--exec", "--contract", "head-list", "--"]
-    assert [call[1 : call.index("--format")] for call in step.calls if "sarif" in call] == [
-        [*given, target] for target in ("a.py::holds", "b.py::fails", "c.py::undecided")
+    assert step.calls == [
+        ["audit", *given, target] for target in ("a.py::holds", "b.py::fails", "c.py::undecided")
     ]
     assert (step.code, step.outputs["verdict"]) == (1, "fails")
     sarif = Path(step.outputs["sarif"])
@@ -220,10 +231,11 @@ def repository(tmp_path: Path) -> Path:
 @needs_shell
 def test_what_changed_since_the_base_is_handed_on(repository: Path) -> None:
     step = run_step(repository, BASE=git(repository, "rev-parse", "HEAD~1"))
-    assert step.calls[0][: step.calls[0].index("--format")] == [
+    assert step.calls[0] == [
         "audit",
         "--configured",
         "--changed",
+        "--",
         "a new file.py",
         "changed.py",
         "gone.py",
@@ -235,7 +247,7 @@ def test_what_changed_since_the_base_is_handed_on(repository: Path) -> None:
 @pytest.mark.parametrize("base", ["", "0" * 40, "--output=x"])
 def test_without_the_base_everything_is_audited(repository: Path, base: str) -> None:
     step = run_step(repository, BASE=base)
-    assert step.calls[0][: step.calls[0].index("--format")] == ["audit", "--configured"]
+    assert step.calls[0] == ["audit", "--configured"]
     assert "everything configured is audited" in step.log
 
 
