@@ -120,22 +120,24 @@ def _check_names(kind: ClassValue) -> None:
 
 
 def _check_defaults(kind: ClassValue) -> None:
-    """Refuse what Python refuses, and a default that a name of the class body enters into."""
+    """Refuse what Python refuses, and what a name of the class body enters into as it is made."""
     defaults = [default for _, default in kind.fields]
     first = next((at for at, default in enumerate(defaults) if default is not None), len(defaults))
     if not kind.keyword_only and None in defaults[first:]:
         raise _unsupported(kind, kind.node, f"a field without default after one with, {kind.name}")
     own = {name for name, _ in kind.fields} | set(methods(kind))
-    of_methods = [
-        default
-        for method in methods(kind).values()
-        for default in (*method.args.defaults, *method.args.kw_defaults)
-    ]
-    for default in (*defaults, *of_methods):
-        for node in ast.walk(default) if default is not None else ():
+    computed: list[ast.expr | None] = [*defaults]
+    for statement in kind.node.body:
+        if isinstance(statement, ast.FunctionDef):
+            arguments = statement.args
+            computed += [*arguments.defaults, *arguments.kw_defaults, *statement.decorator_list]
+        elif isinstance(statement, ast.AnnAssign):
+            computed.append(statement.annotation)
+    for expression in computed:
+        for node in ast.walk(expression) if expression is not None else ():
             if isinstance(node, ast.Name) and node.id in own:
-                what = f"a default that reads {node.id} of the class {kind.name}"
-                raise _unsupported(kind, default or kind.node, what)
+                what = f"in the class {kind.name}, what reads its own {node.id}"
+                raise _unsupported(kind, node, what)
 
 
 def _unsupported(kind: ClassValue, node: ast.AST, what: str) -> UnsupportedError:

@@ -310,6 +310,13 @@ CLASSES = {
     "a default that a method reads in the class": (
         "class G(NamedTuple):\n    x: int = 1\n    def y(self, z=x): return z\n"
     ),
+    "an annotation of the class": (
+        "@dataclass\nclass G:\n    int: object = ClassVar\n    x: int = 1\n"
+    ),
+    "a decorator of the class": (
+        "class G(NamedTuple):\n    property: object = made\n"
+        "    @property\n    def x(self): return 1\n"
+    ),
     "a field without default after one with": "class G(NamedTuple):\n    x: int = 1\n    y: int\n",
     "a default that changes": "class G(NamedTuple):\n    x: list = []\n",
     "a nested class": "class G(NamedTuple):\n    x: int = 1\n    class H: pass\n",
