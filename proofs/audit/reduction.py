@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import z3
 
-from kvreshard.proofs.audit.claims import Claim, possible_for_any_products, proved
+from kvreshard.proofs.audit.claims import Claim, possible_for_any_products
 from kvreshard.proofs.audit.polynomial import Polynomial, number, polynomial_of, variable
 from kvreshard.proofs.lemmas import (
     a_bracketed_quotient_is_the_quotient,
@@ -79,7 +79,10 @@ class Hypotheses(Meaning):
             return None
         given = [*self.given, *path.conditions, *path.under]
         for guess in _guesses(above, below):
-            if all(proved(given, condition) for condition in guess.conditions):
+            if not any(
+                possible_for_any_products([*given, z3.Not(condition)])
+                for condition in guess.conditions
+            ):
                 return plain(guess.quotient.expression())
         return None
 
