@@ -141,7 +141,7 @@ def test_local_variables_are_looked_through() -> None:
         ("a.real", "int", "a Attribute: a.real"),
         ("[a][0]", "int", "a Subscript: [a][0]"),
         ("(a := b)", "int", "a NamedExpr: (a := b)"),
-        ("(lambda: a)()", "int", "a Lambda: lambda: a"),
+        ("(lambda x: a)(1)", "int", "a Lambda: lambda x: a"),
         ("a < b", "int", "the annotation should be bool, found int"),
         ("a + b", "bool", "the annotation should be int, found bool"),
     ],

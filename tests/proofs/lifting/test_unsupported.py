@@ -70,7 +70,7 @@ EXPRESSIONS = {
     "a ** -1": "an exponent other than 0 to 64",
     "a << -1": "a shift by other than 0 to 64 places",
     "a << 65": "a shift by other than 0 to 64 places",
-    "lambda: a": "a Lambda: lambda: a",
+    "lambda x: a": "a Lambda: lambda x: a",
     "{a: 1}": "a Dict: {a: 1}",
     "{a}": "a Set: {a}",
     "{i for i in (a,)}": "a SetComp: {i for i in (a,)}",
