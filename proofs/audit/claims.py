@@ -39,7 +39,26 @@ def possible_for_any_products(given: Sequence[z3.BoolRef]) -> bool:
     That leaves the solver with sums, which it is quick and sure about. What is impossible then is
     impossible; what is possible may be impossible still.
     """
-    return _check([without_products(one) for one in given], RLIMIT)
+    return Sums(()).possible(given)
+
+
+class Sums:
+    """What is given of sums, asked again and again with more: every product is a number here."""
+
+    def __init__(self, given: Sequence[z3.BoolRef]) -> None:
+        """Give the solver what holds throughout."""
+        self._solver = z3.Solver()
+        self._solver.set("rlimit", RLIMIT)
+        self._solver.add(*(without_products(one) for one in given))
+
+    def possible(self, more: Sequence[z3.BoolRef]) -> bool:
+        """Whether more can be given; True as well where the solver does not know."""
+        self._solver.push()
+        try:
+            self._solver.add(*(without_products(one) for one in more))
+            return bool(self._solver.check() != z3.unsat)
+        finally:
+            self._solver.pop()
 
 
 def _check(given: Sequence[z3.BoolRef], rlimit: int) -> bool:
@@ -68,7 +87,8 @@ def _without_products(node: z3.ExprRef) -> z3.ExprRef:
     if z3.is_const(node):
         return node
     children = node.children()
-    if len(children) == 2 and all(z3.is_int(child) for child in children):
+    of_two_integers = len(children) == 2 and all(z3.is_int(child) for child in children)
+    if z3.is_bool(node) and of_two_integers:
         difference = polynomial_of(children[0]) + polynomial_of(children[1]).times(-1)
         return node.decl()(_sum_of_names(difference), z3.IntVal(0))
     if z3.is_bool(node) and not z3.is_app_of(node, z3.Z3_OP_UNINTERPRETED):
@@ -84,7 +104,8 @@ def _sum_of_names(made: Polynomial) -> z3.ArithRef:
 def _name_of(monomial: Monomial) -> z3.ArithRef:
     if not monomial:
         return z3.IntVal(1)
-    return variable(monomial[0]) if len(monomial) == 1 else z3.Int(" * ".join(monomial))
+    # As Python writes a tuple of texts, so that no two products have one name.
+    return variable(monomial[0]) if len(monomial) == 1 else z3.Int(repr(monomial))
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,13 @@ the solver proves, for each step, what the rules of `rules_of_quotients` ask for
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import permutations
 from typing import TYPE_CHECKING
 
 import z3
 
-from kvreshard.proofs.audit.claims import Claim, possible_for_any_products
+from kvreshard.proofs.audit.claims import Claim, Sums
 from kvreshard.proofs.audit.polynomial import Polynomial, number, polynomial_of, variable
 from kvreshard.proofs.lemmas import (
     a_bracketed_quotient_is_the_quotient,
@@ -53,13 +54,17 @@ class Hypotheses(Meaning):
         if key not in self.asked:
             # z3 gives a term's number to another one once the term is gone.
             self.kept += [*here, condition]
-            self.asked[key] = self._known([*self.given, *here], condition)
+            self.asked[key] = self._known(here, condition)
         return self.asked[key]
 
-    def _known(self, given: list[z3.BoolRef], condition: z3.BoolRef) -> bool | None:
-        if not possible_for_any_products([*given, z3.Not(condition)]):
+    def _known(self, here: list[z3.BoolRef], condition: z3.BoolRef) -> bool | None:
+        if not self._sums.possible([*here, z3.Not(condition)]):
             return True
-        return None if possible_for_any_products([*given, condition]) else False
+        return None if self._sums.possible([*here, condition]) else False
+
+    @cached_property
+    def _sums(self) -> Sums:
+        return Sums(self.given)
 
     def quotient(self, path: Path, dividend: Integer, divisor: Integer) -> Integer:
         """Return a quotient as a polynomial if one is found, else as a division."""
@@ -77,11 +82,10 @@ class Hypotheses(Meaning):
         above, below = polynomial_of(dividend), polynomial_of(divisor)
         if not below.is_monomial:
             return None
-        given = [*self.given, *path.conditions, *path.under]
+        here = [*path.conditions, *path.under]
         for guess in _guesses(above, below):
             if not any(
-                possible_for_any_products([*given, z3.Not(condition)])
-                for condition in guess.conditions
+                self._sums.possible([*here, z3.Not(condition)]) for condition in guess.conditions
             ):
                 return plain(guess.quotient.expression())
         return None
