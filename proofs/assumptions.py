@@ -207,14 +207,20 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
     Assumption(
         name="the_lifter_is_right",
         statement=(
-            "The reader that turns emitted Python back into z3 gives each construct Python's "
-            "meaning."
+            "The reader that turns emitted Python, and the Python of an audited planner, into z3 "
+            "gives each construct Python's meaning."
         ),
         mitigation=(
-            "It knows a short list of constructs and refuses all others. The emitted functions "
-            "are also run against the spec's own values and against brute force."
+            "It knows a short list of constructs and refuses all others. It is compared with "
+            "CPython, on numbers and on symbols: every operator and builtin on all small operands, "
+            "random programs, and a table of what is easily wrong. CrossHair confirms what it made "
+            "of a table of functions. The emitted functions are also run against the spec's own "
+            "values and against brute force."
         ),
-        remains="A fault shared by printer and lifter that no tested input reaches.",
+        remains=(
+            "A fault that no tested input reaches. Of an audited file it is taken for granted that "
+            "it loads, and that nothing but its own text changes what its names mean."
+        ),
     ),
     Assumption(
         name="the_shell_is_tested_not_proved",
