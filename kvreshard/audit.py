@@ -126,6 +126,11 @@ def audit(targets: tuple[str, ...], **options: Any) -> None:
     if options["list_contracts"]:
         _list_contracts()
         return
+    for pair in options["more"]:
+        if pair.partition("=")[0] not in FORMS or not pair.partition("=")[2]:
+            raise click.UsageError(
+                f"--write {pair}; legal: FORM=FILE, where FORM is one of {', '.join(FORMS)}"
+            )
     requests = _requested(targets, options)
     reports = [_audited(request) for request in requests]
     if not reports:
@@ -245,8 +250,6 @@ def _write(reports: Sequence[AuditReport], options: dict[str, Any]) -> None:
         output.write_text(_formed(form, reports) + "\n", encoding="utf-8")
     for pair in options["more"]:
         name, _, file = pair.partition("=")
-        if name not in FORMS or not file:
-            raise click.UsageError(f"--write {pair}; legal: FORM=FILE, FORM one of {FORMS}")
         Path(file).write_text(_formed(name, reports) + "\n", encoding="utf-8")
     if options["pages"] is not None:
         _write_pages(reports, options["pages"])

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from click.testing import Result
 
 COMMANDS = (
+    "audit",
     "check",
     "cores",
     "demo",
