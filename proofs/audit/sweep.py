@@ -86,10 +86,10 @@ class Lifted:
 
 def named(
     sizes: Sizes, p: int | None = None, d: int | None = None, bytes_per_head: int | None = None
-) -> dict[str, int | None]:
-    """Return the parameters of a contract's functions by name."""
+) -> dict[str, int]:
+    """Return the parameters of a contract's functions by name, those that have a value."""
     H, P, D = sizes
-    return {
+    known = {
         "total_num_kv_heads": H,
         "producer_tp_size": P,
         "producer_tp_rank": p,
@@ -97,6 +97,7 @@ def named(
         "consumer_tp_rank": d,
         "bytes_per_head": bytes_per_head,
     }
+    return {name: value for name, value in known.items() if value is not None}
 
 
 @dataclass
