@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Polynomials with integer coefficients, to guess quotients with. Nothing rests on them being
-right: what is guessed is proved.
+"""Polynomials with integer coefficients, to guess quotients with and to tell products apart.
 
 An expression that is no sum or product, such as a quotient that stays one, is a variable of its
-own, named by its text.
+own, named by its text, and by a number beside it where another expression has the same text: z3
+cuts the text of what is deep or long.
 """
 
 from __future__ import annotations
@@ -120,13 +120,28 @@ def _factors(monomial: Monomial, coefficient: int) -> Iterator[z3.ArithRef]:
     yield from (variable(name) for name in monomial)
 
 
-# What each variable of a polynomial stands for.
+# What each variable of a polynomial stands for, and its name by z3's number of it. That number is
+# its own as long as the expression is kept.
 _MEANT: dict[str, z3.ArithRef] = {}
+_NAMES: dict[int, str] = {}
 
 
 def variable(name: str) -> z3.ArithRef:
     """Return what a variable of a polynomial stands for."""
     return _MEANT[name]
+
+
+def _name_of(value: z3.ArithRef) -> str:
+    """Return the name of a variable; no two expressions have the same."""
+    number_of_it = value.get_id()
+    if number_of_it not in _NAMES:
+        text = name = str(value)
+        others = 1
+        while name in _MEANT:
+            others += 1
+            name = f"{text} [{others}]"
+        _MEANT[name], _NAMES[number_of_it] = value, name
+    return _NAMES[number_of_it]
 
 
 def number(value: int) -> Polynomial:
@@ -142,8 +157,7 @@ def polynomial_of(value: int | z3.ArithRef) -> Polynomial:
         return number(value.as_long())
     kind = value.decl().kind()
     if kind not in (z3.Z3_OP_ADD, z3.Z3_OP_SUB, z3.Z3_OP_MUL, z3.Z3_OP_UMINUS):
-        _MEANT[str(value)] = value
-        return Polynomial({(str(value),): 1})
+        return Polynomial({(_name_of(value),): 1})
     parts = [polynomial_of(child) for child in value.children()]
     if kind == z3.Z3_OP_MUL:
         return reduce(lambda left, right: left * right, parts)
