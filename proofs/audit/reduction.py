@@ -39,10 +39,14 @@ class Hypotheses(Meaning):
     Attributes:
         given: what holds of the sizes and ranks, with the instances of lemmas that go with it.
         asked: answers given before.
+        divided: quotients found before, None where none was: a way that is gone again has to meet
+            the same expressions, whatever the solver has learned since.
+        kept: the terms that the two are looked up by.
     """
 
     given: tuple[z3.BoolRef, ...]
     asked: dict[tuple[int, ...], bool | None] = field(default_factory=dict)
+    divided: dict[tuple[int, ...], Integer | None] = field(default_factory=dict)
     kept: list[z3.ExprRef] = field(default_factory=list)
 
     merges = False
@@ -68,15 +72,23 @@ class Hypotheses(Meaning):
 
     def quotient(self, path: Path, dividend: Integer, divisor: Integer) -> Integer:
         """Return a quotient as a polynomial if one is found, else as a division."""
-        found = self._quotient(path, dividend, divisor)
+        found = self._found(path, dividend, divisor)
         return as_term(dividend) / as_term(divisor) if found is None else found
 
     def remainder(self, path: Path, dividend: Integer, divisor: Integer) -> Integer:
         """Return a remainder as a polynomial if one is found, else as a remainder."""
-        found = self._quotient(path, dividend, divisor)
+        found = self._found(path, dividend, divisor)
         if found is None:
             return as_term(dividend) % as_term(divisor)
         return plain(dividend - found * divisor)
+
+    def _found(self, path: Path, dividend: Integer, divisor: Integer) -> Integer | None:
+        terms = [*path.conditions, *path.under, as_term(dividend), as_term(divisor)]
+        key = tuple(one.get_id() for one in terms)
+        if key not in self.divided:
+            self.kept += terms
+            self.divided[key] = self._quotient(path, dividend, divisor)
+        return self.divided[key]
 
     def _quotient(self, path: Path, dividend: Integer, divisor: Integer) -> Integer | None:
         above, below = polynomial_of(dividend), polynomial_of(divisor)

@@ -79,6 +79,7 @@ def as_condition(value: Truth) -> z3.BoolRef:
 class Answer:
     """Whether a condition holds on a way, and whether the way parted there or it was known."""
 
+    condition: z3.BoolRef
     holds: bool
     parted: bool
 
@@ -119,12 +120,13 @@ class Path:
         if self.steps > MOST_STEPS:
             raise UnsupportedError(node, f"more than {MOST_STEPS} steps", file)
 
-    def decide(self, condition: Truth, node: ast.AST) -> bool:  # noqa: ARG002 - callers have it
+    def decide(self, condition: Truth, node: ast.AST) -> bool:
         """Return whether a condition holds on this way, which parts here if it is not known.
 
         Raises:
             CannotTellError: it is not known, and what is worked out counts only under a condition.
                 Were the way to part, one side would hold where the expression is not computed.
+            UnsupportedError: the way is gone again, and the condition is not the one met before.
         """
         if isinstance(condition, bool):
             return condition
@@ -140,9 +142,11 @@ class Path:
         if self.met == len(self.answers):
             known = self.meaning.known(self, condition)
             if known is None:
-                self.others.append([*self.answers, Answer(False, parted=True)])
-            self.answers.append(Answer(known is not False, parted=known is None))
+                self.others.append([*self.answers, Answer(condition, False, parted=True)])
+            self.answers.append(Answer(condition, known is not False, parted=known is None))
         answer = self.answers[self.met]
+        if not answer.condition.eq(condition):
+            raise UnsupportedError(node, "a condition that is not the same when it is met again")
         self.met += 1
         if answer.parted:
             self.conditions.append(condition if answer.holds else z3.Not(condition))
