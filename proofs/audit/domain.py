@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import z3
 
+from kvreshard.proofs.audit.asking import ContractMismatchError, plain_path
 from kvreshard.proofs.audit.claims import possible
 from kvreshard.proofs.audit.orders import D, H, Order, P, all_orders
 from kvreshard.proofs.audit.reduction import Hypotheses
@@ -16,16 +17,16 @@ from kvreshard.proofs.lifting.path import Path, all_ways
 from kvreshard.proofs.lifting.program import Program
 from kvreshard.proofs.lifting.run import Returned, run_along
 from kvreshard.proofs.lifting.unsupported import UnsupportedError
-from kvreshard.proofs.lifting.values import is_truth
+from kvreshard.proofs.lifting.values import is_truth, kind_of
 from kvreshard.spec.formula import unfold
 from kvreshard.spec.ownership import group_is_legal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from kvreshard.proofs.audit.asking import Asking
     from kvreshard.proofs.audit.model import Sizes
-    from kvreshard.proofs.lifting.values import FunctionValue, Integer
+    from kvreshard.proofs.lifting.values import FunctionValue, Integer, Truth
 
 SIZE_NAMES = "total_num_kv_heads, producer_tp_size, consumer_tp_size"
 
@@ -70,21 +71,38 @@ class Domain:
             return False
         if self.condition is None:
             return True
-        outcome = run_along(path, self.condition, sizes)
-        if not isinstance(outcome, Returned) or not is_truth(outcome.value):
+        return path.decide(self._met(path, self.condition, sizes), self.condition.node)
+
+    def _met(self, path: Path, condition: FunctionValue, sizes: Sequence[Integer]) -> Truth:
+        try:
+            outcome = run_along(path, condition, sizes)
+        except UnsupportedError as error:
             raise WhereError(
-                f"where={self.where}; legal: a condition on H, P and D that holds or not"
+                f"where={self.where} has {error.what}; legal: a condition on H, P and D of "
+                "integers, such as P % D == 0"
+            ) from error
+        if not isinstance(outcome, Returned):
+            raise WhereError(
+                f"where={self.where} raises {outcome.kind} for sizes of the domain; legal: a "
+                "condition on H, P and D that holds or not"
             )
-        return path.decide(outcome.value, self.condition.node)
+        if not is_truth(outcome.value):
+            raise WhereError(
+                f"where={self.where} gives a {kind_of(outcome.value)}; legal: a condition on H, P "
+                "and D that holds or not"
+            )
+        return outcome.value
 
     def has(self, sizes: Sizes) -> bool:
         """Return whether known sizes are in the domain."""
-        from kvreshard.proofs.audit.asking import plain_path
-
         return self.holds(plain_path(), sizes)
 
     def is_divisible(self) -> bool:
-        """Return whether the solver proves that one of P and D divides the other throughout."""
+        """Return whether the solver proves that one of P and D divides the other throughout.
+
+        A condition that raises where no sizes may be is no reason to ask for another one: what
+        raises for sizes by value does so when they are tried.
+        """
         h, p, d = (z3.Int(name) for name in (H, P, D))
         given = (
             *(size >= 1 for size in (h, p, d)),
@@ -94,7 +112,7 @@ class Domain:
         meaning = Hypotheses((*given, z3.Not(z3.Or(p % d == 0, d % p == 0))))
         try:
             ways = all_ways(lambda path: self.holds(path, (h, p, d)), lambda: meaning)
-        except UnsupportedError:
+        except (UnsupportedError, ContractMismatchError, WhereError):
             return False
         return not any(way.outcome and possible([*meaning.given, *way.conditions]) for way in ways)
 
