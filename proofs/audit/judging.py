@@ -113,18 +113,32 @@ def _of_one(
         if target[slot] not in source:
             yield HOLDER, f"{who} writes to the slot of head {target[slot]}, which it does not hold"
             break
-    # Both sides hold consecutive heads, so that a byte's place among all heads' bytes is its
-    # offset and that of the first head.
-    shift = (source[0] - target[0]) * size + one.src - one.dst
-    reaches = one.dst < len(target) * size and one.end > 0
-    if reaches and (shift != 0 or one.src < 0 or one.src + one.count > len(source) * size):
+    at = _first_wrong_byte(one, source, target, size)
+    if at is not None:
         yield (
             CONTENT,
             (
-                f"{who} writes byte {one.src} of its block, which starts with head {source[0]}, to "
-                f"byte {one.dst} of consumer rank {d}'s block, which starts with head {target[0]}"
+                f"{who} writes byte {one.src + at - one.dst} of its block, which starts with head "
+                f"{source[0]}, to byte {at} of consumer rank {d}'s block, which starts with head "
+                f"{target[0]}"
             ),
         )
+
+
+def _first_wrong_byte(
+    one: _Written, source: Sequence[int], target: Sequence[int], size: int
+) -> int | None:
+    """Return the first byte of the target's block to which a copy writes another than its own."""
+    low, high = max(one.dst, 0), min(one.end, len(target) * size)
+    if low >= high:
+        return None
+    # Both sides hold consecutive heads, so that a byte's place among all heads' bytes is its
+    # offset and that of the first head.
+    same_place = source[0] * size + one.src == target[0] * size + one.dst
+    if not same_place or one.src + low - one.dst < 0:
+        return low
+    past_the_source = one.dst - one.src + len(source) * size
+    return max(low, past_the_source) if past_the_source < high else None
 
 
 def _coverage(written: Sequence[_Written], length: int, d: int) -> Iterator[tuple[str, str]]:
