@@ -77,21 +77,18 @@ class Domain:
         try:
             outcome = run_along(path, condition, sizes)
         except UnsupportedError as error:
-            raise WhereError(
-                f"where={self.where} has {error.what}; legal: a condition on H, P and D of "
-                "integers, such as P % D == 0"
-            ) from error
+            raise self._wrong(f"this has {error.what}") from error
         if not isinstance(outcome, Returned):
-            raise WhereError(
-                f"where={self.where} raises {outcome.kind} for sizes of the domain; legal: a "
-                "condition on H, P and D that holds or not"
-            )
+            raise self._wrong(f"this raises {outcome.kind} for sizes of the domain")
         if not is_truth(outcome.value):
-            raise WhereError(
-                f"where={self.where} gives a {kind_of(outcome.value)}; legal: a condition on H, P "
-                "and D that holds or not"
-            )
+            raise self._wrong(f"this gives a {kind_of(outcome.value)}")
         return outcome.value
+
+    def _wrong(self, what: str) -> WhereError:
+        return WhereError(
+            f"where={self.where}; legal: a condition on H, P and D that holds or not, such as "
+            f"P % D == 0; {what}"
+        )
 
     def has(self, sizes: Sizes) -> bool:
         """Return whether known sizes are in the domain."""
