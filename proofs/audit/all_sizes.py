@@ -211,9 +211,12 @@ def goals_of_one(prover: Prover, path: Path, p: Integer, d: Integer) -> list[Goa
     )
     goals = []
     for src, dst, count in found.copies:
+        inside = _both(0 <= src, src + count <= mine)
         goals += [
             Goal(HOLDER, count >= 1, "a copy has a head"),
-            Goal(READ, _both(0 <= src, src + count <= mine), "what is read is in the block"),
+            Goal(READ, inside, "what is read is in the block"),
+            # What lies outside the producer's block is no head at all.
+            Goal(CONTENT, inside, "what is read is in the block"),
             Goal(WRITE, _both(0 <= dst, dst + count <= theirs), "what is written is in the block"),
             Goal(CONTENT, source + src == target + dst, "the heads are those that belong there"),
             Goal(
