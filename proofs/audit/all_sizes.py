@@ -72,6 +72,11 @@ class Attempt:
         """Take note of a goal that is not proved."""
         self.open.setdefault(invariant, []).append((case, what))
 
+    def all_failed(self, what: str) -> None:
+        """Take note of what stops the proof as a whole."""
+        for name in IN_SCOPE:
+            self.failed(name, EVERYWHERE, what)
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -154,7 +159,9 @@ class Prover:
         if not covered:
             for invariant in {goal.invariant for way in ways for goal in way.outcome}:
                 self.attempt.failed(invariant, self.setting.name, "not every way was gone")
-        return all(self._prove(given, way) for way in ways) and covered
+        # Each way is looked at, whatever came of another: each may fail in a way of its own.
+        done = [self._prove(given, way) for way in ways]
+        return all(done) and covered
 
     def cover(
         self,
@@ -307,21 +314,19 @@ def prove_for_all_sizes(asking: Asking, domain: Domain) -> Attempt:
     attempt = Attempt()
     for claim in (*claims_of_coverage(), *rules_of_quotients()):
         if not claim.holds:
-            _all_open(attempt, f"not proved: {claim.name}")
+            attempt.all_failed(f"not proved: {claim.name}")
     if not domain.is_divisible():
-        _all_open(
-            attempt, "the domain is not shown to have only sizes of which one divides the other"
+        attempt.all_failed(
+            "the domain is not shown to have only sizes of which one divides the other"
         )
     if attempt.open:
         return attempt
-    for order in domain.orders():
+    orders = list(domain.orders())
+    if not orders:
+        attempt.all_failed("the domain has no sizes")
+    for order in orders:
         _in_order(asking, domain, order, attempt)
     return attempt
-
-
-def _all_open(attempt: Attempt, what: str) -> None:
-    for name in IN_SCOPE:
-        attempt.failed(name, EVERYWHERE, what)
 
 
 def _in_order(asking: Asking, domain: Domain, order: Order, attempt: Attempt) -> None:

@@ -36,9 +36,11 @@ def prove_in_range(asking: Asking, domain: Domain, maximum: int) -> Attempt:
         UnsupportedError: the planner cannot be lifted.
     """
     attempt = Attempt()
-    for sizes in sizes_up_to(maximum):
-        if domain.has(sizes):
-            _at(Prover(asking, domain, _setting(sizes), attempt), sizes)
+    inside = [sizes for sizes in sizes_up_to(maximum) if domain.has(sizes)]
+    if not inside:
+        attempt.all_failed(f"the domain has no sizes up to {maximum}")
+    for sizes in inside:
+        _at(Prover(asking, domain, _setting(sizes), attempt), sizes)
     return attempt
 
 
