@@ -6,12 +6,13 @@ from __future__ import annotations
 import ast
 import copy
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kvreshard.proofs.lifting.expressions import truth
 from kvreshard.proofs.lifting.path import Meaning, Path
 from kvreshard.proofs.lifting.run import RaisedAt, Returned, run_along
-from kvreshard.proofs.lifting.scope import Scope
+from kvreshard.proofs.lifting.scope import Scope, local_names
 from kvreshard.proofs.lifting.values import FunctionValue, Integer, Truth, is_integer, kind_of
 
 if TYPE_CHECKING:
@@ -134,11 +135,17 @@ def _signature(function: FunctionValue) -> str:
     return f"{function.node.name}({ast.unparse(function.node.args)})"
 
 
+@lru_cache(maxsize=64)
 def _with_optional(function: FunctionValue, names: tuple[str, ...]) -> FunctionValue:
-    """Return the function with the parameters that it lacks, which it does not use."""
+    """Return the function with the parameters that it lacks, which it does not use.
+
+    One that it reads, from its module, is not added: the call then does not fit.
+    """
     declared = function.node.args
     own = {one.arg for one in (*declared.posonlyargs, *declared.args, *declared.kwonlyargs)}
-    lacking = [name for name in names if name not in own]
+    body = [node for line in function.node.body for node in ast.walk(line)]
+    read = {node.id for node in body if isinstance(node, ast.Name)} - local_names(function.node)
+    lacking = [name for name in names if name not in own | read]
     if not lacking:
         return function
     node = copy.copy(function.node)

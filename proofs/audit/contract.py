@@ -162,15 +162,21 @@ def _read(name: str, path: Path) -> Contract:
 
 
 def _constant(name: str, program: Program, key: str) -> Any:
-    for statement in program.bindings.get(key, []):
-        if isinstance(statement, ast.Assign):
-            try:
-                return ast.literal_eval(statement.value)
-            except ValueError as error:
-                raise ContractError(
-                    f"contract={name}: {key} at line {statement.lineno}; legal: a literal"
-                ) from error
-    return _CONSTANTS[key]
+    statements = program.bindings.get(key, [])
+    if not statements:
+        return _CONSTANTS[key]
+    statement = statements[-1]
+    value = getattr(statement, "value", None)
+    if len(statements) > 1 or not isinstance(statement, (ast.Assign, ast.AnnAssign)) or not value:
+        raise ContractError(
+            f"contract={name}: {key} at line {statement.lineno}; legal: one plain assignment"
+        )
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, TypeError) as error:
+        raise ContractError(
+            f"contract={name}: {key} at line {statement.lineno}; legal: a literal"
+        ) from error
 
 
 def _check_constants(name: str, program: Program, constants: dict[str, Any]) -> None:
@@ -185,6 +191,8 @@ def _check_constants(name: str, program: Program, constants: dict[str, Any]) -> 
     for key in ("EXECUTED_ONLY", "PACKAGE"):
         if not isinstance(constants[key], bool):
             raise ContractError(f"contract={name}: {key}={constants[key]!r}; legal: True or False")
+    if constants["GUARD"] is not None and not isinstance(constants["GUARD"], str):
+        raise ContractError(f"contract={name}: GUARD={constants['GUARD']!r}; legal: a name")
     if (constants["GUARD"] is None) != ("refused" not in program.bindings):
         raise ContractError(f"contract={name}: GUARD and refused(guard, ...) come together or not")
 
@@ -193,16 +201,27 @@ def _check_functions(name: str, program: Program) -> None:
     if "plan" not in program.bindings:
         raise ContractError(f"contract={name}: plan(planner, ...) is missing")
     for key, legal in _FUNCTIONS.items():
-        function = next(
-            (s for s in program.bindings.get(key, []) if isinstance(s, ast.FunctionDef)), None
-        )
-        if function is None:
+        statements = program.bindings.get(key, [])
+        if not statements:
             continue
+        function = statements[-1]
+        if len(statements) > 1 or not isinstance(function, ast.FunctionDef):
+            # Were it taken for absent, the audit would speak of something else.
+            raise ContractError(
+                f"contract={name}: {key} at line {function.lineno}; legal: one plain function"
+            )
         arguments = function.args
         plain = not (arguments.vararg or arguments.kwarg or arguments.defaults)
+        plain = plain and not (arguments.posonlyargs or arguments.kwonlyargs)
         names = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
         unknown = [one for one in names if one not in legal]
-        if unknown or not plain or arguments.kwonlyargs:
+        asked = {"plan": "planner", "refused": "guard"}.get(key)
+        if asked is not None and asked not in names:
+            raise ContractError(
+                f"contract={name}: {key} at line {function.lineno} has no parameter {asked}; "
+                f"legal: {', '.join(legal)}"
+            )
+        if unknown or not plain:
             what = f"the parameter {unknown[0]}" if unknown else "parameters that are not plain"
             raise ContractError(
                 f"contract={name}: {key} at line {function.lineno} has {what}; "
