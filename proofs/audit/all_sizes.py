@@ -63,10 +63,12 @@ class Attempt:
     Attributes:
         goals: how many goals were proved.
         open: for each invariant the goals that are not proved, each with the case it is of.
+        without_effect: what was met and is taken to have no effect, as (file, line, what).
     """
 
     goals: int = 0
     open: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    without_effect: set[tuple[str, int, str]] = field(default_factory=set)
 
     def failed(self, invariant: str, case: str, what: str) -> None:
         """Take note of a goal that is not proved."""
@@ -155,6 +157,7 @@ class Prover:
                 return [Goal(name, False, str(mismatch)) for name in IN_SCOPE]
 
         ways = all_ways(gone, lambda: meaning)
+        self.attempt.without_effect.update(one for way in ways for one in way.assumed)
         covered = proved(given, z3.Or(*(z3.And(*way.conditions) for way in ways)))
         if not covered:
             # A way that is missing may have goals of any invariant.

@@ -13,7 +13,7 @@ from kvreshard.proofs.audit.contract import Contract, ContractError, read_contra
 from kvreshard.proofs.audit.domain import Domain, WhereError
 from kvreshard.proofs.audit.execute import Executed, ExecutionStopped, Limits
 from kvreshard.proofs.audit.extract import extract
-from kvreshard.proofs.audit.findings import Findings
+from kvreshard.proofs.audit.findings import REPLAYED_OTHERWISE, Findings
 from kvreshard.proofs.audit.in_range import prove_in_range
 from kvreshard.proofs.audit.judging import IN_SCOPE
 from kvreshard.proofs.audit.model import (
@@ -33,6 +33,7 @@ from kvreshard.proofs.audit.sweep import SWEPT_TO, Lifted, Subject, Swept, sweep
 from kvreshard.proofs.audit.target import Located, TargetError, locate
 from kvreshard.proofs.broken.names import LENGTHS, PEERS
 from kvreshard.proofs.lifting.program import Program
+from kvreshard.proofs.judge import BYTES_PER_HEAD
 from kvreshard.proofs.lifting.unsupported import UnsupportedError
 from kvreshard.proofs.solve import solver_version
 from kvreshard.spec.invariants import INVARIANTS
@@ -116,6 +117,7 @@ class _Audit:
     domain: Domain
     stopped: list[Place] = field(default_factory=list)
     disagreement: str = ""
+    without_effect: set[tuple[str, int, str]] = field(default_factory=set)
 
     def report(self, stack: ExitStack) -> AuditReport:
         subject, swept = self._lifted()
@@ -123,8 +125,8 @@ class _Audit:
         executed = self._executed(running)
         if swept is None:
             subject, swept = running, executed
-        self._compare(swept, executed)
         findings = self._findings(subject, swept, running, executed)
+        self._compare(swept, executed, findings)
         if swept is not None:
             for finding in findings:
                 for name in (finding.story.invariant, *finding.story.also_violated):
@@ -132,11 +134,14 @@ class _Audit:
         results = self._results(swept, executed, subject)
         return self._report(results, findings, swept, subject)
 
-    def _compare(self, swept: Swept | None, executed: Swept | None) -> None:
+    def _compare(
+        self, swept: Swept | None, executed: Swept | None, findings: tuple[Finding, ...]
+    ) -> None:
         """Take nothing for known where the target, when it is run, is not what was lifted."""
         if swept is None or executed is None:
             return
-        if swept.failing != executed.failing:
+        otherwise = any(finding.replayed == REPLAYED_OTHERWISE for finding in findings)
+        if otherwise or swept.answers != executed.answers:
             self.disagreement = "the target, when it is run, does not do what was lifted"
             self.stopped.insert(0, self._own_line(self.disagreement))
 
@@ -171,6 +176,10 @@ class _Audit:
             return None
         try:
             return sweep(running, self.request.swept_to)
+        except UnsupportedError as error:
+            # The contract's domain is lifted even where its target is run.
+            self.stopped.append(self._place(error))
+            return None
         except ExecutionStopped as stop:
             self.stopped.append(self._own_line(f"execution stopped: {stop}"))
             return None
@@ -209,7 +218,10 @@ class _Audit:
                 f"domain ({self.domain.in_words}); legal: a domain with sizes"
             )
         unbounded = None if subject.executed else self._proved_for_all_sizes()
-        return tuple(self._of_one(name, swept, executed, unbounded) for name in IN_SCOPE)
+        if unbounded is not None:
+            self.without_effect |= unbounded.without_effect
+        lifted = not subject.executed
+        return tuple(self._of_one(name, swept, executed, unbounded, lifted) for name in IN_SCOPE)
 
     def _proved_for_all_sizes(self) -> Attempt | None:
         try:
@@ -219,7 +231,12 @@ class _Audit:
             return None
 
     def _of_one(
-        self, name: str, swept: Swept, executed: Swept | None, unbounded: Attempt | None
+        self,
+        name: str,
+        swept: Swept,
+        executed: Swept | None,
+        unbounded: Attempt | None,
+        lifted: bool,
     ) -> InvariantResult:
         if self.disagreement:
             return _result(name, Verdict.NOT_DECIDED, None, self.disagreement)
@@ -228,11 +245,14 @@ class _Audit:
             return _result(name, Verdict.FAILS, None, _where_it_fails(name, unbounded), failing)
         if unbounded is not None and name not in unbounded.open:
             return _result(name, Verdict.HOLDS, Method.ALL_SIZES)
-        if unbounded is not None and self._bounded is not None and name not in self._bounded.open:
+        if lifted and self._bounded is not None and name not in self._bounded.open:
             detail = f"sizes up to {self.request.range_to} by value, all ranks and byte counts"
             return _result(name, Verdict.HOLDS, Method.RANGE, detail)
         if executed is not None and not executed.by_invariant[name]:
-            detail = f"{executed.sweep.tried:,} sizes up to {executed.sweep.maximum}"
+            detail = (
+                f"{executed.sweep.tried:,} sizes up to {executed.sweep.maximum}, with "
+                f"{BYTES_PER_HEAD} bytes per head"
+            )
             return _result(name, Verdict.HOLDS, Method.FINITE, detail)
         return _result(name, Verdict.NOT_DECIDED, None, self._why_open(name, swept, unbounded))
 
@@ -326,7 +346,7 @@ class _Audit:
         said = [_BLOCKS]
         if isinstance(subject, Lifted):
             said.append(_LIFTED)
-            ignored = sorted(subject.without_effect)
+            ignored = sorted(subject.without_effect | self.without_effect)
             said += [f"{file}:{line}: {what} has no effect." for file, line, what in ignored]
         elif subject is not None:
             said.append(_EXECUTED)

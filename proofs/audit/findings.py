@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kvreshard.proofs.audit.asking import plain_path
+from kvreshard.proofs.audit.judging import judge_plans
 from kvreshard.proofs.audit.model import Finding, Place, Reach, Sizes
 from kvreshard.proofs.audit.sweep import named
-from kvreshard.proofs.audit.telling import story_of_plans
-from kvreshard.proofs.judge import held_heads, is_legal
+from kvreshard.proofs.audit.telling import piece_of, story_of_plans
+from kvreshard.proofs.judge import BYTES_PER_HEAD, held_heads, is_legal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from kvreshard.proofs.audit.running import Running
     from kvreshard.proofs.audit.sweep import Subject, Swept
     from kvreshard.proofs.story.model import Story
+
+# More pieces of a head than this are not told, if the same is seen with fewer.
+MOST_PIECES = 64
+REPLAYED_OTHERWISE = "The target itself was run on this input, and did NOT make the same copies."
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,7 @@ class Findings:
         if not self.swept.sweep.refused:
             return None
         for sizes, _ in self.swept.failing:
-            if not self.subject.refused(sizes, 1):
+            if not self.subject.refused(sizes, BYTES_PER_HEAD):
                 return sizes
         return None
 
@@ -101,7 +106,12 @@ class Findings:
         )
 
     def _finding(self, sizes: Sizes, why: str, bytes_per_head: int) -> Finding | None:
-        plans = self.subject.plans(sizes, bytes_per_head)
+        plans = self._failing_plans(sizes, bytes_per_head)
+        if plans is None:
+            return None
+        if plans.bytes_per_head != bytes_per_head:
+            why = f"{why} It is told with {plans.bytes_per_head} bytes per head."
+        bytes_per_head = plans.bytes_per_head
         story = story_of_plans(plans, self.function, self._command(sizes, bytes_per_head), why)
         if story is None:
             return None
@@ -115,6 +125,18 @@ class Findings:
             replayed=self._replayed(plans),
         )
 
+    def _failing_plans(self, sizes: Sizes, bytes_per_head: int) -> Plans | None:
+        """Return a plan that breaks an invariant, for so many bytes per head or for a few.
+
+        A few are told where the plan breaks nothing for so many, and where a copy that starts
+        within a head leaves more pieces than anybody looks at.
+        """
+        numbers = dict.fromkeys((bytes_per_head, BYTES_PER_HEAD))
+        plans = [self.subject.plans(sizes, number) for number in numbers]
+        failing = [one for one in plans if next(judge_plans(one), None) is not None]
+        few = [one for one in failing if one.bytes_per_head // piece_of(one) <= MOST_PIECES]
+        return next(iter((*few, *failing)), None)
+
     def _command(self, sizes: Sizes, bytes_per_head: int) -> str:
         if " --at " in self.command:
             return self.command
@@ -126,7 +148,7 @@ class Findings:
         again = self.replay.plans(plans.sizes, plans.bytes_per_head)
         if again.copies == plans.copies and set(again.raised) == set(plans.raised):
             return "The target itself was run on this input, and made the same copies."
-        return "The target itself was run on this input, and did NOT make the same copies."
+        return REPLAYED_OTHERWISE
 
     def _branch(self, story: Story, plans: Plans) -> Iterator[Place]:
         """Yield the lines that decided what happened to the slot that the story is about."""

@@ -81,7 +81,10 @@ class Lifted:
 
     def refused(self, sizes: Sizes, bytes_per_head: int) -> bool | None:
         """Whether the guard refuses; None if there is none."""
-        return self.asking.refused(plain_path(), named(sizes, bytes_per_head=bytes_per_head))
+        path = plain_path()
+        refused = self.asking.refused(path, named(sizes, bytes_per_head=bytes_per_head))
+        self.without_effect.update(path.assumed)
+        return refused
 
 
 def named(
@@ -108,11 +111,13 @@ class Swept:
         sweep: the numbers.
         failing: the sizes that fail, smallest first, each with what was seen.
         by_invariant: how many sizes break each invariant.
+        answers: for each size what all its copies come to, in one number, to compare two subjects.
     """
 
     sweep: Sweep
     failing: list[tuple[Sizes, list[Violation]]] = field(default_factory=list)
     by_invariant: Counter[str] = field(default_factory=Counter)
+    answers: dict[Sizes, int] = field(default_factory=dict)
 
 
 def sizes_up_to(maximum: int) -> Iterator[Sizes]:
@@ -128,11 +133,15 @@ def sweep(subject: Subject, maximum: int) -> Swept:
     tried = refused = turned_away = 0
     found: list[tuple[Sizes, list[Violation]]] = []
     counts: Counter[str] = Counter()
+    answers: dict[Sizes, int] = {}
     for sizes in sizes_up_to(maximum):
         if not subject.in_domain(sizes):
             continue
         tried += 1
-        violations = list(judge_plans(subject.plans(sizes, BYTES_PER_HEAD)))
+        plans = subject.plans(sizes, BYTES_PER_HEAD)
+        # What is raised is worded by each in its own way.
+        answers[sizes] = hash((frozenset(plans.copies.items()), frozenset(plans.raised)))
+        violations = list(judge_plans(plans))
         counts.update({violation.invariant for violation in violations})
         refuses = bool(subject.refused(sizes, BYTES_PER_HEAD))
         refused += bool(violations) and refuses
@@ -140,4 +149,4 @@ def sweep(subject: Subject, maximum: int) -> Swept:
         if violations:
             found.append((sizes, violations))
     numbers = Sweep(maximum, tried, len(found), refused, turned_away, subject.executed)
-    return Swept(numbers, found, counts)
+    return Swept(numbers, found, counts, answers)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ITS_OWN = "the planner's own"
+# Slots before and after a block that are shown where something is written there.
+SHOWN_OUTSIDE = 256
 
 
 def story_of_plans(plans: Plans, function: str, command: str, why: str) -> Story | None:
@@ -54,7 +56,9 @@ def story_of_plans(plans: Plans, function: str, command: str, why: str) -> Story
         producer_heads=tuple(held_heads(H, P, p) for p in range(P)),
         consumer_heads=tuple(held_heads(H, D, d) for d in range(D)),
         blocks=blocks,
-        why_this_input=f"{why} {_of_pieces(plans, piece)}".rstrip(),
+        why_this_input=" ".join(
+            filter(None, (why, _of_pieces(plans, piece), _of_rest(plans, piece)))
+        ),
         command=command,
     )
     return replace(story, test=pasted_test(story))
@@ -77,16 +81,33 @@ def _of_pieces(plans: Plans, piece: int) -> str:
     )
 
 
+def _of_rest(plans: Plans, piece: int) -> str:
+    H, _, D = plans.sizes
+    most = len(held_heads(H, D, 0)) * plans.bytes_per_head + SHOWN_OUTSIDE * piece
+    copies = [copy for each in plans.copies.values() for copy in each]
+    if all(-SHOWN_OUTSIDE * piece <= dst and dst + count <= most for _, dst, count in copies):
+        return ""
+    return (
+        f"What is written further than {SHOWN_OUTSIDE * piece:,} bytes outside a block is neither "
+        "shown nor counted here."
+    )
+
+
 def consumer_blocks(plans: Plans) -> tuple[tuple[ConsumerBlock, ...], int]:
     """Return what each consumer rank's block has after every copy, and the bytes of one slot.
 
     A slot is a head, or where a copy starts or ends within a head, the largest piece of one such
-    that none does; heads are then numbered piece by piece.
+    that none does; heads are then numbered piece by piece. What is written further than
+    `SHOWN_OUTSIDE` slots outside the block is left out.
     """
-    piece = math.gcd(
-        plans.bytes_per_head, *(n for c in plans.copies.values() for t in c for n in t)
-    )
+    piece = piece_of(plans)
     return tuple(_block(plans, d, piece) for d in range(plans.sizes[2])), piece
+
+
+def piece_of(plans: Plans) -> int:
+    """Return the bytes of a head, or of the largest piece of one that no copy cuts."""
+    numbers = (n for copies in plans.copies.values() for copy in copies for n in copy)
+    return math.gcd(plans.bytes_per_head, *numbers)
 
 
 def _block(plans: Plans, d: int, piece: int) -> ConsumerBlock:
@@ -99,10 +120,15 @@ def _block(plans: Plans, d: int, piece: int) -> ConsumerBlock:
         for src, dst, count in plans.copies.get((p, d), ()):
             if count < 1:
                 empty.append(p)
-            for k in range(count // piece):
+            first = dst // piece
+            shown = range(
+                max(-first - SHOWN_OUTSIDE, 0),
+                min(count // piece, len(own) + SHOWN_OUTSIDE - first),
+            )
+            for k in shown:
                 at = src // piece + k
                 head = held[at] if 0 <= at < len(held) else None
-                writers.setdefault(dst // piece + k, []).append(Writer(p, head))
+                writers.setdefault(first + k, []).append(Writer(p, head))
     slots = tuple(
         Slot(slot, own[slot] if 0 <= slot < len(own) else None, tuple(writers[slot]))
         for slot in sorted(writers)
