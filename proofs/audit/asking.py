@@ -13,7 +13,14 @@ from kvreshard.proofs.lifting.expressions import truth
 from kvreshard.proofs.lifting.path import Meaning, Path
 from kvreshard.proofs.lifting.run import RaisedAt, Returned, run_along
 from kvreshard.proofs.lifting.scope import Scope, local_names
-from kvreshard.proofs.lifting.values import FunctionValue, Integer, Truth, is_integer, kind_of
+from kvreshard.proofs.lifting.values import (
+    FunctionValue,
+    Integer,
+    Record,
+    Truth,
+    is_integer,
+    kind_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -119,10 +126,12 @@ class Asking:
         return list(value)
 
     def _triple(self, value: Value) -> Triple:
-        items = tuple(value.fields.values()) if hasattr(value, "fields") else value
+        is_named = isinstance(value, Record) and value.kind.is_tuple
+        items = tuple(value.fields.values()) if is_named else value
         whole = isinstance(items, (tuple, list)) and len(items) == 3
         if not whole or not all(is_integer(one) for one in items):
-            raise self._mismatch(f"a copy is {value!r}, not three integers")
+            said = f"a {value.kind.name}" if isinstance(value, Record) else repr(value)
+            raise self._mismatch(f"a copy is {said}, not three integers")
         return tuple(items)
 
     def _mismatch(self, what: str) -> ContractMismatchError:
