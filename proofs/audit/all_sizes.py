@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from kvreshard.proofs.audit.domain import Domain
     from kvreshard.proofs.lifting.path import Path, Way
     from kvreshard.proofs.lifting.values import Integer, Truth, Value
+    from kvreshard.spec.election import Policy
 
     # From a consumer rank and a head to the rank that is expected to send it.
     Elect: TypeAlias = Callable[[Path, Integer, Integer], Integer]
@@ -135,10 +136,11 @@ class Prover:
             return f"the planner raises {outcome.kind} at line {outcome.line}"
         if self.asking.contract.unit == "heads":
             return Copies(tuple(tuple(map(plain, one)) for one in outcome.copies))
-        copies = [_in_heads(path, copy) for copy in outcome.copies]
-        if None in copies:
+        made = [_in_heads(path, copy) for copy in outcome.copies]
+        whole = tuple(copy for copy in made if copy is not None)
+        if len(whole) < len(made):
             return "the offsets of a copy are not found to be whole heads"
-        return Copies(tuple(copies))
+        return Copies(whole)
 
     def settle(self, extra: Sequence[Truth], run: Callable[[Path], list[Goal]]) -> bool:
         """Go every way through a run and prove its goals; return whether all are proved.
@@ -177,7 +179,11 @@ class Prover:
         before = {name: list(what) for name, what in self.attempt.open.items()}
         for elect in candidates:
             self.attempt.open = {name: list(what) for name, what in before.items()}
-            if self.settle(extra, lambda path, elect=elect: run(path, elect)):
+
+            def expecting(path: Path, elect: Elect = elect) -> list[Goal]:
+                return run(path, elect)
+
+            if self.settle(extra, expecting):
                 return
 
     def _prove(self, given: Sequence[Truth], way: Way) -> bool:
@@ -298,7 +304,7 @@ def witnesses(prover: Prover) -> Iterator[Elect]:
         return
     for policy in POLICIES:
 
-        def elected(path: Path, d: Integer, head: Integer, policy=policy) -> Integer:
+        def elected(path: Path, d: Integer, head: Integer, policy: Policy = policy) -> Integer:
             ordinal = policy.elect(heads, producers, consumers, d)
             return reduced(path, owner(heads, producers, _term(head), ordinal))
 
@@ -349,9 +355,13 @@ def _in_order(asking: Asking, domain: Domain, order: Order, attempt: Attempt) ->
     for place in range(shared, len(p.digits)):
         q = index("q", p.factors, p.digits[:place])
         later = p.digits[place] < q.digits[place]
+
+        def both(path: Path, q: Index = q) -> list[Goal]:
+            return goals_of_two(prover, path, p.value, q.value, d.value)
+
         prover.settle(
             [*d.hypotheses, *p.hypotheses, *q.hypotheses, later, *compared((p, q, d), factors)],
-            lambda path, q=q: goals_of_two(prover, path, p.value, q.value, d.value),
+            both,
         )
     _cover(prover, order, d)
 

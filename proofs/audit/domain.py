@@ -108,19 +108,21 @@ class Domain:
         )
         meaning = Hypotheses((*given, z3.Not(z3.Or(p % d == 0, d % p == 0))))
         try:
-            ways = all_ways(lambda path: self.holds(path, (h, p, d)), lambda: meaning)
+            return not self._may_have(meaning, (h, p, d))
         except (UnsupportedError, ContractMismatchError, WhereError):
             return False
-        return not any(way.outcome and possible([*meaning.given, *way.conditions]) for way in ways)
 
     def orders(self) -> Iterator[Order]:
         """Yield the orders of sizes that the domain has, or may have."""
         for order in all_orders():
             meaning = Hypotheses(tuple(order.hypotheses))
-            sizes = (order.size(H), order.size(P), order.size(D))
-            ways = all_ways(lambda path, sizes=sizes: self.holds(path, sizes), lambda m=meaning: m)
-            if any(way.outcome and possible([*meaning.given, *way.conditions]) for way in ways):
+            if self._may_have(meaning, (order.size(H), order.size(P), order.size(D))):
                 yield order
+
+    def _may_have(self, meaning: Hypotheses, sizes: tuple[Integer, Integer, Integer]) -> bool:
+        """Return whether the domain has such sizes; True as well where the solver does not know."""
+        ways = all_ways(lambda path: self.holds(path, sizes), lambda: meaning)
+        return any(way.outcome and possible([*meaning.given, *way.conditions]) for way in ways)
 
 
 def _condition(where: str) -> FunctionValue:

@@ -129,7 +129,7 @@ def _guesses(above: Polynomial, below: Polynomial) -> Iterator[_Guess]:
         return
     shared, times = above.common(below)
     rest, by = above.without(shared, times), below.without(shared, times)
-    factors = [(variable(name), name) for name in by.factors]
+    factors: list[tuple[z3.ArithRef, str | int]] = [(variable(name), name) for name in by.factors]
     coefficient = next(iter(by.terms.values()))
     if coefficient != 1:
         factors.append((z3.IntVal(coefficient), coefficient))

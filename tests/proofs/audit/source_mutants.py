@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from asked import heads, in_bytes
 
@@ -57,7 +57,8 @@ _SWAPPED = {
     "start": "end",
     "end": "start",
 }
-_OTHER_OPERATORS: dict[type[ast.AST], tuple[type[ast.AST], ...]] = {
+# Of arithmetic, comparisons and connectives; each is replaced by others of its kind.
+_OTHER_OPERATORS: dict[type[ast.AST], tuple[Any, ...]] = {
     ast.FloorDiv: (ast.Mod, ast.Mult),
     ast.Mod: (ast.FloorDiv,),
     ast.Mult: (ast.Add,),
@@ -96,13 +97,13 @@ def _changes(node: ast.AST) -> Iterator[ast.AST]:
         yield ast.Constant(node.value - 1)
     if isinstance(node, ast.BinOp):
         for operator in _OTHER_OPERATORS[type(node.op)]:
-            yield ast.BinOp(node.left, operator(), node.right)  # type: ignore[arg-type] - an operator
+            yield ast.BinOp(node.left, operator(), node.right)
     if isinstance(node, ast.BoolOp):
         for connective in _OTHER_OPERATORS[type(node.op)]:
-            yield ast.BoolOp(connective(), node.values)  # type: ignore[arg-type] - a connective
+            yield ast.BoolOp(connective(), node.values)
     if isinstance(node, ast.Compare):
         for comparison in _OTHER_OPERATORS[type(node.ops[0])]:
-            yield ast.Compare(node.left, [comparison()], node.comparators)  # type: ignore[list-item] - a comparison
+            yield ast.Compare(node.left, [comparison()], node.comparators)
     if isinstance(node, ast.Call):
         yield from node.args
     if isinstance(node, ast.If):

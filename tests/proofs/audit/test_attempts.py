@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import z3
@@ -14,8 +14,10 @@ from kvreshard.proofs.audit import all_sizes
 from kvreshard.proofs.audit.all_sizes import Attempt, Goal, Prover, Setting, prove_for_all_sizes
 from kvreshard.proofs.audit.in_range import prove_in_range
 from kvreshard.proofs.audit.judging import IN_SCOPE
+from kvreshard.proofs.audit.reduction import rules_of_quotients
 from kvreshard.proofs.broken.names import CONTENT, COVERED, HOLDER, OVERLAP, READ, WRITE
 from kvreshard.proofs.lifting.numbers import NOWHERE
+from kvreshard.proofs.lifting.path import all_ways
 from kvreshard.proofs.lifting.unsupported import UnsupportedError
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ def test_a_domain_that_is_not_divisible_is_not_proved_for_all_sizes() -> None:
 
 
 def test_what_the_proof_rests_on_is_proved_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = all_sizes.rules_of_quotients()[0]
+    real = rules_of_quotients()[0]
     false = type(real)("a false rule", (), (), z3.Int("n") == 0)
 
     def with_a_false_one() -> tuple[Claim, ...]:
@@ -179,10 +181,9 @@ def test_a_way_that_nothing_leads_to_needs_no_proof() -> None:
 
 
 def test_ways_that_are_left_out_leave_everything_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    def some_ways(run: object, make_meaning: object) -> list[object]:
-        return all_ways(run, make_meaning)[:-1]  # type: ignore[arg-type] - as the real one
+    def some_ways(*asked: Any) -> list[Any]:
+        return all_ways(*asked)[:-1]
 
-    all_ways = all_sizes.all_ways
     domain = domain_of(LOWEST, DIVISIBLE)
     n = z3.Int("n")
     prover = Prover(domain.asking, domain, Setting("a case", (n, n, n), ()), Attempt())

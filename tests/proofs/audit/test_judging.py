@@ -30,11 +30,17 @@ def plans_of(subject: Subject, sizes: Sizes) -> Plans:
     H, P, D = sizes
     made = {(p, d): subject.plan(H, P, p, D, d) for p in range(P) for d in range(D)}
     copies = {
-        pair: (tuple(SIZE * number for number in copy[1:]),)
+        pair: (
+            (
+                SIZE * copy.src_head_offset,
+                SIZE * copy.dst_head_offset,
+                SIZE * copy.head_count,
+            ),
+        )
         for pair, copy in made.items()
         if copy.sends
     }
-    return Plans(sizes, SIZE, copies, {})  # type: ignore[arg-type] - a tuple of three
+    return Plans(sizes, SIZE, copies, {})
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
