@@ -36,7 +36,7 @@ SHELL := bash
 .DELETE_ON_ERROR:
 # Two pip runs in one .venv would trip over each other; the commands are parallel themselves.
 .NOTPARALLEL:
-.PHONY: prove prove-cvc5 prove-seeds mutate test demo generate check soundness bench lint format system-deps browser clean help
+.PHONY: prove prove-cvc5 prove-seeds mutate test demo generate check soundness bench lint format system-deps browser audits clean help
 
 prove: $(PROVE_DEPS) ## Prove the spec, emit the planner from it, check what was emitted
 	$(BIN)/kvreshard prove $(ARGS)
@@ -88,6 +88,9 @@ format: $(TEST_DEPS) ## Format the code and apply ruff's safe fixes
 
 system-deps: $(BIN)/pip ## Install the system libraries Mooncake needs, where they are missing
 	@$(if $(MOONCAKE),$(BIN)/python tools/system_deps.py,:)
+
+audits: $(PROVE_DEPS) ## Audit released planners anew, write docs/audits/ (ARGS=--large: vllm too)
+	$(BIN)/python tools/write_audits.py $(ARGS)
 
 browser: $(BIN)/pip ## Install a Chromium for the tests of HTML pages, where it is missing
 	@$(BIN)/python tools/system_deps.py browser

@@ -96,6 +96,12 @@ class Setting:
     given: tuple[Truth, ...]
 
 
+def setting_of(order: Order) -> Setting:
+    """Return the case of all sizes that stand in an order."""
+    sizes = (order.size(H), order.size(P), order.size(D))
+    return Setting(str(order), sizes, tuple(order.hypotheses))
+
+
 @dataclass(frozen=True)
 class Prover:
     """What is asked in one setting.
@@ -136,7 +142,7 @@ class Prover:
             return f"the planner raises {outcome.kind} at line {outcome.line}"
         if self.asking.contract.unit == "heads":
             return Copies(tuple(tuple(map(plain, one)) for one in outcome.copies))
-        made = [_in_heads(path, copy) for copy in outcome.copies]
+        made = [in_heads(path, copy) for copy in outcome.copies]
         whole = tuple(copy for copy in made if copy is not None)
         if len(whole) < len(made):
             return "the offsets of a copy are not found to be whole heads"
@@ -201,7 +207,7 @@ class Prover:
         return done
 
 
-def _in_heads(path: Path, copy: Triple) -> Triple | None:
+def in_heads(path: Path, copy: Triple) -> Triple | None:
     """Return a copy's offsets and length in heads, if they are whole heads in this form."""
     made = []
     for value in copy:
@@ -340,13 +346,10 @@ def prove_for_all_sizes(asking: Asking, domain: Domain) -> Attempt:
 
 
 def _in_order(asking: Asking, domain: Domain, order: Order, attempt: Attempt) -> None:
-    setting = Setting(
-        str(order), tuple(order.size(name) for name in (H, P, D)), tuple(order.hypotheses)
-    )
-    prover = Prover(asking, domain, setting, attempt)
+    prover = Prover(asking, domain, setting_of(order), attempt)
     factors = order.factors
     d = index("d", order.factors_of(D))
-    shared = _met_digits(prover, order, d)
+    shared = met_digits(prover, order, d)
     p = index("p", order.factors_of(P), d.digits[:shared])
     prover.settle(
         [*d.hypotheses, *p.hypotheses, *compared((p, d), factors)],
@@ -366,7 +369,7 @@ def _in_order(asking: Asking, domain: Domain, order: Order, attempt: Attempt) ->
     _cover(prover, order, d)
 
 
-def _met_digits(prover: Prover, order: Order, d: Index) -> int:
+def met_digits(prover: Prover, order: Order, d: Index) -> int:
     """Return how many first digits any two ranks that meet have in common, as far as is proved.
 
     Only such pairs copy anything, so that the producer may be written with the consumer's digits.

@@ -5,14 +5,12 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from kvreshard.proofs.audit.all_sizes import EVERYWHERE, Attempt, prove_for_all_sizes
-from kvreshard.proofs.audit.asking import Asking, ContractMismatchError
-from kvreshard.proofs.audit.contract import Contract, ContractError, read_contract
+from kvreshard.proofs.audit.asking import ContractMismatchError
+from kvreshard.proofs.audit.contract import ContractError, read_contract
 from kvreshard.proofs.audit.domain import Domain, WhereError
 from kvreshard.proofs.audit.execute import Executed, ExecutionStopped, Limits
-from kvreshard.proofs.audit.extract import extract
 from kvreshard.proofs.audit.findings import REPLAYED_OTHERWISE, Findings
 from kvreshard.proofs.audit.in_range import prove_in_range
 from kvreshard.proofs.audit.judging import IN_SCOPE
@@ -22,24 +20,19 @@ from kvreshard.proofs.audit.model import (
     Finding,
     InvariantResult,
     Method,
-    Part,
     Place,
     Sizes,
-    Source,
     Verdict,
 )
+from kvreshard.proofs.audit.opening import Opened, opened
 from kvreshard.proofs.audit.running import Running
 from kvreshard.proofs.audit.sweep import SWEPT_TO, Lifted, Subject, Swept, sweep
-from kvreshard.proofs.audit.target import Located, TargetError, locate
+from kvreshard.proofs.audit.target import TargetError, locate
 from kvreshard.proofs.broken.names import LENGTHS, PEERS
-from kvreshard.proofs.lifting.program import Program
 from kvreshard.proofs.judge import BYTES_PER_HEAD
 from kvreshard.proofs.lifting.unsupported import UnsupportedError
 from kvreshard.proofs.solve import solver_version
 from kvreshard.spec.invariants import INVARIANTS
-
-if TYPE_CHECKING:
-    from kvreshard.proofs.lifting.values import FunctionValue
 
 # What is wrong with the question, and not with the planner.
 USAGE_ERRORS = (TargetError, ContractError, ContractMismatchError, WhereError, ValueError)
@@ -87,23 +80,10 @@ def audit(request: Request) -> AuditReport:
         ContractError, ContractMismatchError, WhereError: the contract or the domain is not right.
         ValueError: `at` is not in the domain.
     """
-    located, contract = locate(request.target), read_contract(request.contract)
-    asking = _asking(located, contract)
-    audited = _Audit(request, located, contract, asking, Domain.of(asking, request.where))
+    target = opened(locate(request.target), read_contract(request.contract))
+    audited = _Audit(request, target, Domain.of(target.asking, request.where))
     with ExitStack() as stack:
         return audited.report(stack)
-
-
-def _asking(located: Located, contract: Contract) -> Asking:
-    program = Program.parse(located.text, located.shown)
-    planner = program.function(located.function)
-    if planner is None:
-        raise ContractError(f"target={located.target}: not a plain function")
-    return Asking(contract, planner, _guard(program, contract))
-
-
-def _guard(program: Program, contract: Contract) -> FunctionValue | None:
-    return program.function(contract.guard) if contract.guard else None
 
 
 @dataclass
@@ -111,9 +91,7 @@ class _Audit:
     """One audit under way: what is known so far."""
 
     request: Request
-    located: Located
-    contract: Contract
-    asking: Asking
+    target: Opened
     domain: Domain
     stopped: list[Place] = field(default_factory=list)
     disagreement: str = ""
@@ -132,7 +110,7 @@ class _Audit:
                 for name in (finding.story.invariant, *finding.story.also_violated):
                     swept.by_invariant[name] = max(swept.by_invariant[name], 1)
         results = self._results(swept, executed, subject)
-        return self._report(results, findings, swept, subject)
+        return self._report(results, findings, swept, subject, executed)
 
     def _compare(
         self, swept: Swept | None, executed: Swept | None, findings: tuple[Finding, ...]
@@ -143,20 +121,20 @@ class _Audit:
         otherwise = any(finding.replayed == REPLAYED_OTHERWISE for finding in findings)
         if otherwise or swept.answers != executed.answers:
             self.disagreement = "the target, when it is run, does not do what was lifted"
-            self.stopped.insert(0, self._own_line(self.disagreement))
+            self.stopped.insert(0, self.target.own_line(self.disagreement))
 
     # What is tried
 
     def _lifted(self) -> tuple[Subject | None, Swept | None]:
-        if self.contract.executed_only:
-            where = self._own_line("the contract asks for execution")
+        if self.target.contract.executed_only:
+            where = self.target.own_line("the contract asks for execution")
             self.stopped.append(where)
             return None, None
-        lifted = Lifted(self.asking, self.domain.has)
+        lifted = Lifted(self.target.asking, self.domain.has)
         try:
             return lifted, sweep(lifted, self.request.swept_to)
         except UnsupportedError as error:
-            self.stopped.append(self._place(error))
+            self.stopped.append(self.target.place(error))
             return None, None
 
     def _running(self, stack: ExitStack) -> Running | None:
@@ -164,12 +142,12 @@ class _Audit:
             return None
         try:
             process = stack.enter_context(
-                Executed(self.located, self.contract, self.request.limits)
+                Executed(self.target.located, self.target.contract, self.request.limits)
             )
         except ExecutionStopped as stop:
-            self.stopped.append(self._own_line(f"execution stopped: {stop}"))
+            self.stopped.append(self.target.own_line(f"execution stopped: {stop}"))
             return None
-        return Running(process, self.contract.unit, self.domain.has)
+        return Running(process, self.target.contract.unit, self.domain.has)
 
     def _executed(self, running: Running | None) -> Swept | None:
         if running is None:
@@ -178,10 +156,10 @@ class _Audit:
             return sweep(running, self.request.swept_to)
         except UnsupportedError as error:
             # The contract's domain is lifted even where its target is run.
-            self.stopped.append(self._place(error))
+            self.stopped.append(self.target.place(error))
             return None
         except ExecutionStopped as stop:
-            self.stopped.append(self._own_line(f"execution stopped: {stop}"))
+            self.stopped.append(self.target.own_line(f"execution stopped: {stop}"))
             return None
 
     def _findings(
@@ -196,11 +174,11 @@ class _Audit:
         findings = Findings(
             subject=subject,
             swept=swept,
-            asking=None if subject.executed else self.asking,
+            asking=None if subject.executed else self.target.asking,
             replay=running if executed is not None else None,
             domain=self.domain,
-            file=self.located.shown,
-            function=self.located.function,
+            file=self.target.located.shown,
+            function=self.target.located.function,
             command=self.request.command,
         )
         return findings.told(self.request.at, self.request.bytes_per_head)
@@ -225,9 +203,9 @@ class _Audit:
 
     def _proved_for_all_sizes(self) -> Attempt | None:
         try:
-            return prove_for_all_sizes(self.asking, self.domain)
+            return prove_for_all_sizes(self.target.asking, self.domain)
         except UnsupportedError as error:
-            self.stopped.append(self._place(error))
+            self.stopped.append(self.target.place(error))
             return None
 
     def _of_one(
@@ -262,10 +240,10 @@ class _Audit:
         if not hasattr(self, "_bounded_attempt"):
             try:
                 self._bounded_attempt: Attempt | None = prove_in_range(
-                    self.asking, self.domain, self.request.range_to
+                    self.target.asking, self.domain, self.request.range_to
                 )
             except UnsupportedError as error:
-                self.stopped.append(self._place(error))
+                self.stopped.append(self.target.place(error))
                 self._bounded_attempt = None
         return self._bounded_attempt
 
@@ -284,16 +262,18 @@ class _Audit:
         findings: tuple[Finding, ...],
         swept: Swept | None,
         subject: Subject | None,
+        executed: Swept | None,
     ) -> AuditReport:
         verdict, method = _verdict(results, self.request.required)
+        alone = subject is not None and subject.executed
         return AuditReport(
-            source=self._source(),
+            source=self.target.source,
             contract=ContractUsed(
-                self.contract.name,
-                self.contract.sentence,
+                self.target.contract.name,
+                self.target.contract.sentence,
                 self.domain.in_words,
                 self._outside(),
-                self.contract.guard if self.asking.guard else None,
+                self.target.contract.guard if self.target.asking.guard else None,
             ),
             verdict=verdict,
             sentence=self._sentence(verdict, method, results, findings),
@@ -304,16 +284,16 @@ class _Audit:
             findings=findings if verdict is Verdict.FAILS else (),
             sweep=swept.sweep if swept else None,
             stopped_by=tuple(dict.fromkeys(self.stopped)),
-            assumptions=self._assumptions(subject),
-            solver=f"z3 {solver_version()}",
+            assumptions=self._assumptions(subject, executed),
+            solver="execution alone, no solver" if alone else f"z3 {solver_version()}",
             command=self.request.command,
         )
 
     def _outside(self) -> tuple[str, ...]:
-        if self.contract.guard and self.asking.guard is None:
-            missing = f"The target has no {self.contract.guard}: no guard is asked."
-            return (*self.contract.outside, missing)
-        return self.contract.outside
+        if self.target.contract.guard and self.target.asking.guard is None:
+            missing = f"The target has no {self.target.contract.guard}: no guard is asked."
+            return (*self.target.contract.outside, missing)
+        return self.target.contract.outside
 
     def _sentence(
         self,
@@ -324,9 +304,9 @@ class _Audit:
     ) -> str:
         if verdict is Verdict.FAILS:
             return findings[0].story.verdict
-        name = self.located.function
+        name = self.target.located.function
         if verdict is Verdict.HOLDS and method is not None:
-            return f"{name} puts every head where it belongs, once: {method.value} of its domain."
+            return f"{name} puts every head where it belongs, once: {_KNOWN_BY[method]}."
         weaker = {r.method for r in results if r.verdict is Verdict.HOLDS and r.method}
         if self.request.required and len(weaker) and all(r.method for r in results):
             reached = max(weaker, key=METHODS.index)
@@ -342,48 +322,37 @@ class _Audit:
             )
         return f"Whether {name} puts every head where it belongs is not decided."
 
-    def _assumptions(self, subject: Subject | None) -> tuple[str, ...]:
+    def _assumptions(self, subject: Subject | None, executed: Swept | None) -> tuple[str, ...]:
         said = [_BLOCKS]
         if isinstance(subject, Lifted):
             said.append(_LIFTED)
+            said.append(_NOT_RUN if executed is None else _COMPARED)
             ignored = sorted(subject.without_effect | self.without_effect)
             said += [f"{file}:{line}: {what} has no effect." for file, line, what in ignored]
         elif subject is not None:
             said.append(_EXECUTED)
         return tuple(said)
 
-    def _source(self) -> Source:
-        tree = self.asking.planner.program.tree
-        parts = extract(tree, [self.located.function])
-        node = self.asking.planner.node
-        own = Part(self.located.function, node.lineno, node.end_lineno or node.lineno)
-        return Source(
-            target=self.located.target,
-            origin=self.located.origin,
-            file=self.located.shown,
-            sha256=self.located.sha256,
-            function=own,
-            needs=tuple(part for part in parts.needs if part.name != own.name),
-        )
-
-    def _place(self, error: UnsupportedError) -> Place:
-        return Place(error.file or self.located.shown, error.line, error.what)
-
-    def _own_line(self, what: str) -> Place:
-        return Place(self.located.shown, self.asking.planner.node.lineno, what)
-
 
 _BLOCKS = (
     "A rank's block is head-major and without padding: its heads follow one another, and each has "
     "the same number of bytes on both sides."
 )
-_LIFTED = (
-    "The lifter gives Python its meaning: it is tested against CPython, not proved. Nothing of the "
-    "target was executed to decide."
+_LIFTED = "The lifter gives Python its meaning: it is tested against CPython, not proved."
+_NOT_RUN = "Nothing of the target was executed."
+_COMPARED = (
+    "The target was run as well, on every small input, and its copies compared with those of its "
+    "lifted meaning."
 )
 _EXECUTED = (
     "The target answers honestly: a hostile one can send well-formed answers that are made up."
 )
+
+_KNOWN_BY = {
+    Method.ALL_SIZES: "proved for all sizes of its domain",
+    Method.RANGE: "proved in a range of its domain",
+    Method.FINITE: "checked exhaustively on a finite part of its domain",
+}
 
 _OUT_OF_SCOPE = (
     (PEERS, "A contract says who meets, not whom a rank waits for."),

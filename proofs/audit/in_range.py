@@ -40,11 +40,12 @@ def prove_in_range(asking: Asking, domain: Domain, maximum: int) -> Attempt:
     if not inside:
         attempt.all_failed(f"the domain has no sizes up to {maximum}")
     for sizes in inside:
-        _at(Prover(asking, domain, _setting(sizes), attempt), sizes)
+        _at(Prover(asking, domain, setting_at(sizes), attempt), sizes)
     return attempt
 
 
-def _setting(sizes: Sizes) -> Setting:
+def setting_at(sizes: Sizes) -> Setting:
+    """Return the case of sizes by value."""
     return Setting("H={}, P={}, D={}".format(*sizes), sizes, ())
 
 

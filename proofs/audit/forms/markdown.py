@@ -21,6 +21,7 @@ from kvreshard.proofs.audit.forms.parts import (
     reach_said,
     required_said,
     smallest_said,
+    stopped_title,
     sweep_sentences,
     title,
     word,
@@ -89,13 +90,13 @@ def _lines(report: AuditReport) -> Iterator[str]:
     known = f"Method: {method_said(report)}. {required_said(report)}".rstrip()
     yield from ("", f"**{prose(report.sentence)}** {known}")
     if report.stopped_by:
-        yield from ("", "What stopped it:", "", *_places(report.stopped_by))
+        yield from ("", f"{stopped_title(report)}:", "", *places(report.stopped_by))
     for finding in report.findings:
         yield from _finding(report, finding)
-    yield from _folded(f"Invariants: {counts_said(report)}", _invariants(report))
-    yield from _folded("What was audited, and how it was called", _audited(report))
+    yield from folded(f"Invariants: {counts_said(report)}", _invariants(report))
+    yield from folded("What was audited, and how it was called", _audited(report))
     for finding in report.findings:
-        yield from _folded(paste_title(finding), _test(finding))
+        yield from folded(paste_title(finding), _test(finding))
     yield from ("", *fenced(f"$ {report.command}", "console"))
 
 
@@ -117,12 +118,13 @@ def _finding(report: AuditReport, finding: Finding) -> Iterator[str]:
     if finding.replayed:
         yield f"- {prose(finding.replayed)}"
     if finding.branch:
-        yield from ("", f"{branch_title(report)}:", "", *_places(finding.branch))
-    yield from _folded("The input in words", _table(("", ""), input_rows(story)))
+        yield from ("", f"{branch_title(report)}:", "", *places(finding.branch))
+    yield from folded("The input in words", _table(("", ""), input_rows(story)))
 
 
-def _places(places: Iterable[Place]) -> Iterator[str]:
-    yield from (f"- {code(place_said(place))}: {prose(place.what)}" for place in places)
+def places(named: Iterable[Place]) -> Iterator[str]:
+    """Yield places of source as a list."""
+    yield from (f"- {code(place_said(place))}: {prose(place.what)}" for place in named)
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -134,7 +136,8 @@ def _cell(text: str) -> str:
     return "<br>".join(prose(line.replace("<--", "\u2190")) for line in text.split("\n"))
 
 
-def _folded(summary: str, body: Iterable[str]) -> Iterator[str]:
+def folded(summary: str, body: Iterable[str]) -> Iterator[str]:
+    """Yield what is folded away under a summary."""
     yield from ("", f"<details><summary>{html.escape(summary)}</summary>", "")
     yield from body
     yield from ("", "</details>")
@@ -152,7 +155,7 @@ def _invariants(report: AuditReport) -> Iterator[str]:
 
 def _audited(report: AuditReport) -> Iterator[str]:
     rows = [*audited_rows(report), *contract_rows(report)]
-    yield from table_lines(("", ""), [(row.label, _said(row)) for row in rows])
+    yield from table_lines(("", ""), [(row.label, row_said(row)) for row in rows])
     yield ""
     yield from (f"- {prose(sentence)}" for sentence in sweep_sentences(report))
     yield from ("", "The verdict rests on:", "")
@@ -160,7 +163,8 @@ def _audited(report: AuditReport) -> Iterator[str]:
     yield f"- Decided with {prose(report.solver)}."
 
 
-def _said(row: Row) -> str:
+def row_said(row: Row) -> str:
+    """Return what a row says as the cell of a table."""
     return "<br>".join(map(code_cell if row.code else prose, row.said))
 
 

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
     from kvreshard.proofs.audit.model import (
         AuditReport,
+        ContractUsed,
         Finding,
         InvariantResult,
         Part,
         Place,
+        Source,
         Sweep,
     )
 
@@ -59,6 +61,12 @@ def method_said(report: AuditReport) -> str:
     return "a counterexample" if report.verdict is Verdict.FAILS else "none decided it"
 
 
+def stopped_title(report: AuditReport) -> str:
+    """Say what the constructs stopped: the audit, or only a proof."""
+    undecided = report.verdict is Verdict.NOT_DECIDED
+    return "What stopped it" if undecided else "What stopped a proof"
+
+
 def required_said(report: AuditReport) -> str:
     """Say what the user demanded, or nothing."""
     return f"Demanded: {report.required.value}, or better." if report.required else ""
@@ -73,7 +81,11 @@ def lines_said(part: Part) -> str:
 
 def audited_rows(report: AuditReport) -> tuple[Row, ...]:
     """Return what was audited: by name, place and hash."""
-    source = report.source
+    return source_rows(report.source)
+
+
+def source_rows(source: Source) -> tuple[Row, ...]:
+    """Return a source by name, place and hash."""
     function = f"{source.function.name}, {lines_said(source.function)}"
     needs = tuple(f"{part.name}, {lines_said(part)}" for part in source.needs)
     return (
@@ -88,7 +100,11 @@ def audited_rows(report: AuditReport) -> tuple[Row, ...]:
 
 def contract_rows(report: AuditReport) -> tuple[Row, ...]:
     """Return how the planner was called, and what was not asked."""
-    contract = report.contract
+    return contract_used_rows(report.contract)
+
+
+def contract_used_rows(contract: ContractUsed) -> tuple[Row, ...]:
+    """Return how a planner is called, and what is not asked."""
     guard = Row("Guard", (contract.guard,), code=True) if contract.guard else _NO_GUARD
     return (
         Row("Contract", (contract.name,), code=True),
@@ -201,7 +217,7 @@ def sweep_sentences(report: AuditReport) -> Iterator[str]:
     yield (
         "The target itself was run on them."
         if sweep.executed
-        else "Its lifted meaning was evaluated on them; the target was not run."
+        else "Its lifted meaning was evaluated on them."
     )
 
 

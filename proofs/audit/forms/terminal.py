@@ -3,15 +3,24 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING
 
-from rich.console import Console, Group
-from rich.padding import Padding
+from rich.console import Group
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from kvreshard.proofs.audit.forms.layout import (
+    as_text,
+    indented,
+    listed,
+    pairs,
+    places,
+    print_parts,
+    prose,
+    rows,
+    section,
+)
 from kvreshard.proofs.audit.forms.parts import (
     FILL_IN,
     audited_rows,
@@ -22,10 +31,10 @@ from kvreshard.proofs.audit.forms.parts import (
     how_said,
     method_said,
     paste_title,
-    place_said,
     reach_said,
     required_said,
     smallest_said,
+    stopped_title,
     sweep_sentences,
     title,
     word,
@@ -36,15 +45,13 @@ from kvreshard.proofs.story.parts import byte_sentences, input_rows
 from kvreshard.proofs.story.table import tables_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
 
-    from kvreshard.proofs.audit.forms.parts import Row
-    from kvreshard.proofs.audit.model import AuditReport, Finding, Place
+    from kvreshard.proofs.audit.model import AuditReport, Finding
     from kvreshard.proofs.story.table import Table as StoryTable
 
-WIDTH = 80
 COLOURS = {Verdict.HOLDS: "green", Verdict.FAILS: "red", Verdict.NOT_DECIDED: "yellow"}
 
 
@@ -53,46 +60,34 @@ def as_terminal(report: AuditReport) -> str:
 
     Lines that are there to be copied, such as the command, may be longer.
     """
-    return _as_text(_parts(visible_report(report)))
+    return as_text(_parts(visible_report(report)))
 
 
 def finding_as_text(report: AuditReport, finding: Finding) -> str:
     """Return one counterexample of a report with visible texts in the same way, with its test."""
-    return _as_text([*_finding(report, finding), *_test(finding)])
+    return as_text([*_finding(report, finding), *_test(finding)])
 
 
 def print_audit(report: AuditReport, console: Console) -> None:
     """Print an audit to a console, in its width and with colour where it has any."""
-    _print(_parts(visible_report(report)), console)
-
-
-def _as_text(parts: Iterable[RenderableType]) -> str:
-    out = io.StringIO()
-    _print(parts, Console(file=out, width=WIDTH, color_system=None, force_terminal=False))
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
-
-
-def _print(parts: Iterable[RenderableType], console: Console) -> None:
-    for part in parts:
-        # What is there to be copied keeps its lines as they are, however long.
-        console.print(part, soft_wrap=isinstance(part, Text), highlight=False)
+    print_parts(_parts(visible_report(report)), console)
 
 
 def _parts(report: AuditReport) -> Iterator[RenderableType]:
     yield _verdict(report)
     if report.stopped_by:
-        yield from _section("What stopped it", _places(report.stopped_by))
+        yield from section(stopped_title(report), places(report.stopped_by))
     for finding in report.findings:
         yield from _finding(report, finding)
-    yield from _section(f"Invariants: {counts_said(report)}", _invariants(report))
-    yield from _section("What was audited", _rows(audited_rows(report)))
-    yield from _section("How it was called", _rows(contract_rows(report)))
-    yield from _section("Small sizes, one by one", _prose(sweep_sentences(report)))
+    yield from section(f"Invariants: {counts_said(report)}", _invariants(report))
+    yield from section("What was audited", rows(audited_rows(report)))
+    yield from section("How it was called", rows(contract_rows(report)))
+    yield from section("Small sizes, one by one", prose(sweep_sentences(report)))
     resting = [*report.assumptions, f"Decided with {report.solver}."]
-    yield from _section("What the verdict rests on", _listed(resting))
+    yield from section("What the verdict rests on", listed(resting))
     for finding in report.findings:
         yield from _test(finding)
-    yield from _section("To see this again", Text(f"  $ {report.command}"))
+    yield from section("To see this again", Text(f"  $ {report.command}"))
 
 
 def _verdict(report: AuditReport) -> Panel:
@@ -106,26 +101,26 @@ def _verdict(report: AuditReport) -> Panel:
 
 def _finding(report: AuditReport, finding: Finding) -> Iterator[RenderableType]:
     story = finding.story
-    yield from _section(
+    yield from section(
         finding_title(report, finding),
-        _prose([story.verdict, story.consequence, reach_said(report, finding)]),
+        prose([story.verdict, story.consequence, reach_said(report, finding)]),
         colour="red",
     )
-    yield from _section("Input", _pairs(input_rows(story)))
+    yield from section("Input", pairs(input_rows(story)))
     for table in tables_of(story):
-        yield from _section(table.title, _story_table(table))
+        yield from section(table.title, _story_table(table))
     said = list(byte_sentences(story))
     if said:
-        yield from _section("Bytes", _prose(said))
-    yield from _section("Broken invariant", _broken(finding))
+        yield from section("Bytes", prose(said))
+    yield from section("Broken invariant", _broken(finding))
     if finding.branch:
-        yield from _section(branch_title(report), _places(finding.branch))
+        yield from section(branch_title(report), places(finding.branch))
     known = [smallest_said(finding), *([finding.replayed] if finding.replayed else [])]
-    yield from _section("Why this input", _prose(known))
+    yield from section("Why this input", prose(known))
 
 
 def _test(finding: Finding) -> Iterator[RenderableType]:
-    yield from _section(paste_title(finding), _prose([FILL_IN]))
+    yield from section(paste_title(finding), prose([FILL_IN]))
     yield Text()
     yield Text(finding.story.test.rstrip("\n"))
 
@@ -136,43 +131,7 @@ def _broken(finding: Finding) -> RenderableType:
     if story.also_violated:
         said.append(Text("Broken by this input as well:"))
         said += [Text(f"  {name}") for name in story.also_violated]
-    return _indented(Group(*said))
-
-
-def _section(heading: str, body: RenderableType, *, colour: str = "") -> Iterator[RenderableType]:
-    yield Text()
-    yield Group(Text(heading, style=f"bold {colour}".strip()))
-    yield body
-
-
-def _indented(body: RenderableType) -> Padding:
-    return Padding(body, (0, 0, 0, 2))
-
-
-def _prose(sentences: Iterable[str]) -> RenderableType:
-    return _indented(Group(*(Text(sentence) for sentence in sentences if sentence)))
-
-
-def _listed(sentences: Iterable[str]) -> RenderableType:
-    return _pairs(("-", sentence) for sentence in sentences)
-
-
-def _rows(rows: Iterable[Row]) -> RenderableType:
-    return _pairs((row.label, "\n".join(row.said)) for row in rows)
-
-
-def _pairs(pairs: Iterable[tuple[str, str]]) -> RenderableType:
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
-    for label, said in pairs:
-        grid.add_row(Text(label), Text(said, overflow="fold"))
-    return _indented(grid)
-
-
-def _places(places: Iterable[Place]) -> RenderableType:
-    shown = (Text(f"{place_said(place)}: {place.what}", overflow="fold") for place in places)
-    return _indented(Group(*shown))
+    return indented(Group(*said))
 
 
 def _invariants(report: AuditReport) -> RenderableType:
@@ -185,7 +144,7 @@ def _invariants(report: AuditReport) -> RenderableType:
     for name, reason in report.out_of_scope:
         left_out = Group(Text(name), Text(reason, style="dim"))
         grid.add_row(Text("out of scope", style="dim"), left_out)
-    return _indented(grid)
+    return indented(grid)
 
 
 def _story_table(table: StoryTable) -> RenderableType:
@@ -195,8 +154,8 @@ def _story_table(table: StoryTable) -> RenderableType:
     for row in table.rows:
         made.add_row(*(_cell(cell) for cell in row))
     if not table.left_out:
-        return _indented(made)
-    return _indented(Group(made, Text(f"({table.left_out})")))
+        return indented(made)
+    return indented(Group(made, Text(f"({table.left_out})")))
 
 
 def _cell(text: str) -> Text:

@@ -10,10 +10,9 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
-if TYPE_CHECKING:
-    from kvreshard.proofs.audit.model import AuditReport
+Report = TypeVar("Report")
 
 # Control, format, surrogate and unassigned characters, and those that end a line or a paragraph.
 _UNSEEN = {"Cc", "Cf", "Cs", "Cn", "Zl", "Zp"}
@@ -37,9 +36,9 @@ def _spelled(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
-def visible_report(report: AuditReport) -> AuditReport:
+def visible_report(report: Report) -> Report:
     """Return a report with all of its texts made visible, those of its stories included."""
-    made: AuditReport = _visible(report)
+    made: Report = _visible(report)
     return made
 
 
