@@ -288,4 +288,54 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
         ),
         remains="The owner of the cache decides when blocks are freed; no theorem covers time.",
     ),
+    # What an audit of somebody's planner takes for granted besides.
+    Assumption(
+        name="an_audit_believes_its_contract",
+        statement=(
+            "What an audited planner is given, who meets whom, and what a copy counts in are as its "
+            "contract says."
+        ),
+        mitigation=(
+            "A contract is parsed and checked, and stands in the report with its domain and what it "
+            "leaves out. A wrong expected sender, or pairs that are too few, prove no coverage."
+        ),
+        remains="A contract that does not hand on the planner's answer, or asks it wrongly.",
+    ),
+    Assumption(
+        name="sizes_and_ranks_are_written_in_factors",
+        statement=(
+            "Legal sizes of which one divides the other are products of factors in one of 13 "
+            "orders, and ranks and heads are digits over them."
+        ),
+        mitigation=(
+            "Three claims say so, and each audit proves them anew with lemmas of the ledger. All "
+            "such sizes up to 64 are enumerated in a test."
+        ),
+        remains="The step from one digit to all of them is by hand.",
+    ),
+    Assumption(
+        name="an_audits_proofs_have_one_solver",
+        statement=(
+            "The goals of an audit are proved by z3 alone, with products of unknowns as numbers of "
+            "their own wherever that is enough."
+        ),
+        mitigation=(
+            "What is impossible for any products is impossible for these. Mutants of right planners "
+            "and the broken ones are audited in the tests: nothing that brute force refutes is "
+            "proved."
+        ),
+        remains="A fault of z3, for which no second solver is asked here.",
+    ),
+    Assumption(
+        name="an_executed_target_answers_honestly",
+        statement="A target that is run with --exec answers for itself, the same each time.",
+        mitigation=(
+            "It runs apart, with limits, and answers of the wrong form are refused. Where it is "
+            "lifted as well, every copy is compared, and a difference is not decided."
+        ),
+        remains=(
+            "Hostile code can send well-formed answers that are not its plan, and small sizes are "
+            "tried with 6 bytes per head. A check by execution rests on this, a proof does not."
+        ),
+    ),
 )

@@ -249,6 +249,10 @@ TRUSTED = (
     "numpy_computes_as_documented",
     "the_engine_writes_where_it_is_told",
     "blocks_hold_still",
+    "an_audit_believes_its_contract",
+    "sizes_and_ranks_are_written_in_factors",
+    "an_audits_proofs_have_one_solver",
+    "an_executed_target_answers_honestly",
 )
 
 
