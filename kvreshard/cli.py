@@ -15,6 +15,7 @@ from rich.console import Console
 from kvreshard.audit import audit
 from kvreshard.cores import cores
 from kvreshard.demo import demo
+from kvreshard.diff import diff
 from kvreshard.exit_codes import FAILED, HOLDS
 from kvreshard.extras import needs_prove
 from kvreshard.mutate import mutate
@@ -33,7 +34,7 @@ def main() -> None:
     """
 
 
-for command in (audit, cores, demo, mutate, plan, prove_cvc5, prove_seeds, refute):
+for command in (audit, cores, demo, diff, mutate, plan, prove_cvc5, prove_seeds, refute):
     main.add_command(command)
 
 

@@ -25,6 +25,7 @@ COMMANDS = (
     "check",
     "cores",
     "demo",
+    "diff",
     "generate",
     "mutate",
     "plan",

@@ -75,26 +75,28 @@ def document(report: AuditReport) -> dict[str, Any]:
         "schema": SCHEMA,
         "verdict": report.verdict.value,
         "sentence": report.sentence,
-        "method": _method(report.method),
-        "required": _method(report.required),
-        "source": _source(report.source),
-        "contract": _contract(report.contract),
+        "method": method_word(report.method),
+        "required": method_word(report.required),
+        "source": source_object(report.source),
+        "contract": contract_object(report.contract),
         "invariants": [_invariant(result) for result in report.invariants],
         "out_of_scope": [{"name": name, "reason": reason} for name, reason in report.out_of_scope],
         "findings": [_finding(finding) for finding in report.findings],
         "sweep": _sweep(report.sweep),
-        "stopped_by": [_place(place) for place in report.stopped_by],
+        "stopped_by": [place_object(place) for place in report.stopped_by],
         "assumptions": list(report.assumptions),
         "solver": report.solver,
         "command": report.command,
     }
 
 
-def _method(method: Method | None) -> str | None:
+def method_word(method: Method | None) -> str | None:
+    """Return a method as it is written, null if there is none."""
     return method.value if method else None
 
 
-def _source(source: Source) -> dict[str, Any]:
+def source_object(source: Source) -> dict[str, Any]:
+    """Return a source as the object that is written."""
     return {
         "target": source.target,
         "origin": source.origin,
@@ -109,7 +111,8 @@ def _part(part: Part) -> dict[str, Any]:
     return {"name": part.name, "first_line": part.first_line, "last_line": part.last_line}
 
 
-def _contract(contract: ContractUsed) -> dict[str, Any]:
+def contract_object(contract: ContractUsed) -> dict[str, Any]:
+    """Return how a planner was called as the object that is written."""
     return {
         "name": contract.name,
         "sentence": contract.sentence,
@@ -124,7 +127,7 @@ def _invariant(result: InvariantResult) -> dict[str, Any]:
         "name": result.name,
         "sentence": result.sentence,
         "verdict": result.verdict.value,
-        "method": _method(result.method),
+        "method": method_word(result.method),
         "detail": result.detail,
         "failing": result.failing,
     }
@@ -133,14 +136,15 @@ def _invariant(result: InvariantResult) -> dict[str, Any]:
 def _finding(finding: Finding) -> dict[str, Any]:
     return {
         "reach": finding.reach.value if finding.reach else None,
-        "branch": [_place(place) for place in finding.branch],
+        "branch": [place_object(place) for place in finding.branch],
         "smallest": finding.smallest,
         "replayed": finding.replayed,
         "story": story_document(finding.story),
     }
 
 
-def _place(place: Place) -> dict[str, Any]:
+def place_object(place: Place) -> dict[str, Any]:
+    """Return a place as the object that is written."""
     return {"file": place.file, "line": place.line, "what": place.what}
 
 
