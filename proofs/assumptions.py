@@ -292,12 +292,12 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
     Assumption(
         name="an_audit_believes_its_contract",
         statement=(
-            "What an audited planner is given, who meets whom, and what a copy counts in are as its "
-            "contract says."
+            "What an audited planner is given, who meets whom, and what a copy counts in are as "
+            "its contract says."
         ),
         mitigation=(
-            "A contract is parsed and checked, and stands in the report with its domain and what it "
-            "leaves out. A wrong expected sender, or pairs that are too few, prove no coverage."
+            "A contract is parsed and checked, and stands in the report with its domain and what "
+            "it leaves out. A wrong expected sender, or pairs that are too few, prove no coverage."
         ),
         remains="A contract that does not hand on the planner's answer, or asks it wrongly.",
     ),
@@ -320,8 +320,8 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
             "their own wherever that is enough."
         ),
         mitigation=(
-            "What is impossible for any products is impossible for these. Mutants of right planners "
-            "and the broken ones are audited in the tests: nothing that brute force refutes is "
+            "What is impossible for any products is impossible for these. Mutants of right "
+            "planners and the broken ones are audited in the tests: nothing that brute force refutes is "
             "proved."
         ),
         remains="A fault of z3, for which no second solver is asked here.",
