@@ -321,8 +321,8 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
         ),
         mitigation=(
             "What is impossible for any products is impossible for these. Mutants of right "
-            "planners and the broken ones are audited in the tests: nothing that brute force refutes is "
-            "proved."
+            "planners and the broken ones are audited in the tests: nothing that brute force "
+            "refutes is proved."
         ),
         remains="A fault of z3, for which no second solver is asked here.",
     ),
