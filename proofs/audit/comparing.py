@@ -132,13 +132,13 @@ def side_by_side(old: Plans, new: Plans) -> tuple[Pair, ...]:
 
 def which_is_right(old: Plans, new: Plans) -> WhichIsRight:
     """Return which of two plans breaks nothing, by the judge."""
-    wrong = tuple(any(True for _ in judge_plans(plans)) for plans in (old, new))
+    old_wrong, new_wrong = (any(True for _ in judge_plans(plans)) for plans in (old, new))
     return {
         (True, False): WhichIsRight.NEW,
         (False, True): WhichIsRight.OLD,
         (False, False): WhichIsRight.BOTH,
         (True, True): WhichIsRight.NEITHER,
-    }[wrong]
+    }[old_wrong, new_wrong]
 
 
 def difference_at(

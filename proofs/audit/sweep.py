@@ -27,7 +27,9 @@ SWEPT_TO = 16
 class Subject(Protocol):
     """What can be asked with plain numbers: a lifted planner, or one that is executed."""
 
-    executed: bool
+    @property
+    def executed(self) -> bool:
+        """Whether it is executed."""
 
     def in_domain(self, sizes: Sizes) -> bool:
         """Whether the planner is meant for the sizes."""
