@@ -66,7 +66,7 @@ def compare(old: Subject, new: Subject, maximum: int) -> Compared:
         )
         if refused[0] != refused[1]:
             guards.append(sizes)
-        plans = [one.plans(sizes, BYTES_PER_HEAD) for one in (old, new)]
+        plans = (old.plans(sizes, BYTES_PER_HEAD), new.plans(sizes, BYTES_PER_HEAD))
         answers[sizes] = _digest(plans)
         if any(pair.differs for pair in side_by_side(*plans)):
             right = which_is_right(*plans)
@@ -103,7 +103,16 @@ def _counted(right: WhichIsRight, seen: Counter[tuple[WhichIsRight, bool, bool]]
     )
 
 
-def _digest(plans: list[Plans]) -> str:
+def answers_at(old: Subject, new: Subject, sizes: Sizes, bytes_per_head: int) -> str:
+    """Return a digest of both plans at an input, without what raised exceptions say.
+
+    Raises:
+        UnsupportedError, ExecutionStopped: one of them does not answer.
+    """
+    return _digest((old.plans(sizes, bytes_per_head), new.plans(sizes, bytes_per_head)))
+
+
+def _digest(plans: tuple[Plans, Plans]) -> str:
     made = [
         (sorted((pair, sorted(copies)) for pair, copies in one.copies.items()), sorted(one.raised))
         for one in plans

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from kvreshard.proofs.audit.all_sizes import EVERYWHERE, Attempt
-from kvreshard.proofs.audit.comparing import Compared, compare, difference_at
+from kvreshard.proofs.audit.comparing import Compared, answers_at, compare, difference_at
 from kvreshard.proofs.audit.contract import ContractError, read_contract
 from kvreshard.proofs.audit.decide import METHODS, RANGE_TO
 from kvreshard.proofs.audit.difference_model import (
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 Answered = TypeVar("Answered")
 Subjects = tuple[Subject, Subject]
-NOT_AS_LIFTED = "a target, when it is run, does not do what was lifted"
+NOT_AS_LIFTED = "a target, when it is run, is not seen to do what was lifted"
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class _Diff:
         running, executed = self._executed(stack)
         subjects, compared = (lifted, tried) if tried is not None else (running, executed)
         differences = self._told(subjects, compared)
-        if tried is not None and executed is not None and tried.answers != executed.answers:
+        if not self._as_lifted(lifted, tried, running, executed, differences):
             self.stopped.insert(0, self.new.own_line(NOT_AS_LIFTED))
             known = _Known(Equality.NOT_DECIDED, None, NOT_AS_LIFTED)
         elif compared is None:
@@ -305,6 +305,31 @@ class _Diff:
             if sizes == self.request.at:
                 self.same_at.append(bytes_per_head)
         return None
+
+    def _as_lifted(
+        self,
+        lifted: Subjects | None,
+        tried: Compared | None,
+        running: Subjects | None,
+        executed: Compared | None,
+        differences: tuple[Difference, ...],
+    ) -> bool:
+        """Return whether the targets, if they were run, did what was lifted, told inputs too."""
+        if lifted is None or running is None or tried is None or executed is None:
+            return True
+        if tried.answers != executed.answers:
+            return False
+        told = {one.sizes: one.bytes_per_head for one in differences}
+        if self.request.at is not None and self.same_at:
+            told.setdefault(self.request.at, self.same_at[0])
+        try:
+            return all(
+                answers_at(*lifted, *asked) == answers_at(*running, *asked)
+                for asked in told.items()
+            )
+        except ExecutionStopped as stop:
+            self.stopped.append(self.new.own_line(f"execution stopped: {stop}"))
+            return False
 
     # What is proved
 
@@ -426,7 +451,7 @@ class _Diff:
         if verdict is Equality.DIFFERENT and compared is not None:
             return _differing_said(differences, compared)
         if verdict is Equality.EQUAL and known.method is not None:
-            return f"Both planners make the same copies: {_KNOWN_BY[known.method]}."
+            return self._equal_said(known.method, compared)
         if known.method is not None and self.request.required is not None:
             return (
                 f"Both planners make the same copies, {known.method.value}. That this is "
@@ -437,6 +462,17 @@ class _Diff:
         if known.detail == NOT_AS_LIFTED:
             why = f": {NOT_AS_LIFTED}"
         return f"Whether both planners make the same copies is not decided{why}."
+
+    def _equal_said(self, method: Method, compared: Compared | None) -> str:
+        said = "Both planners make the same copies"
+        if method is Method.ALL_SIZES:
+            return f"{said}: {method.value} of the domain."
+        if method is Method.RANGE:
+            return (
+                f"{said} at all sizes of the domain up to {self.request.range_to}: {method.value}."
+            )
+        bound = compared.sweep.maximum if compared else 0
+        return f"{said} at all sizes of the domain up to {bound}: {method.value}."
 
     def _same_at(self) -> str:
         """Say of the input that was asked for that the planners do not differ there."""
@@ -507,11 +543,6 @@ _THERE = {
     WhichIsRight.OLD: "there the old one is right and the new one wrong",
     WhichIsRight.BOTH: "there both are right",
     WhichIsRight.NEITHER: "there both are wrong",
-}
-_KNOWN_BY = {
-    Method.ALL_SIZES: "proved for all sizes of the domain",
-    Method.RANGE: "proved in a range of the domain",
-    Method.FINITE: "checked exhaustively on a finite part of the domain",
 }
 _BLOCKS = (
     "Which of two plans is right is judged for blocks that are head-major and without padding, "

@@ -197,16 +197,21 @@ def _guards_said(report: DiffReport) -> Iterator[str]:
         return
     if guards.detail:
         yield guards.detail
+    one_alone = bool(guards.detail)
     if guards.verdict is Equality.EQUAL and guards.method is not None:
-        yield f"The guards refuse the same inputs, {guards.method.value}."
+        said = "It refuses nothing" if one_alone else "The guards refuse the same inputs"
+        yield f"{said}: {guards.method.value} of the domain."
     elif guards.first is not None:
-        alone = "" if report.verdict is Equality.DIFFERENT else " That is a difference of guards."
+        equal = report.verdict is Equality.EQUAL
+        alone = " The copies are the same all the same." if equal else ""
+        what = "it refuses" if one_alone else "one guard refuses and the other does not"
         yield (
-            f"At {counted(guards.differing, 'input')} one guard refuses and the other does not, "
-            f"first at {sizes_said(guards.first)}.{alone}"
+            f"At {counted(guards.differing, 'input')} {what}, first at "
+            f"{sizes_said(guards.first)}.{alone}"
         )
     else:
-        yield "The guards refuse the same of these inputs; that they do throughout is not proved."
+        said = "It refuses none" if one_alone else "The guards refuse the same"
+        yield f"{said} of these inputs; that this is so throughout is not proved."
 
 
 def compared_rows(report: DiffReport) -> Iterator[tuple[str, tuple[Row, ...]]]:
