@@ -36,7 +36,7 @@ def _lines(report: DiffReport) -> Iterator[str]:
     said = f"{method_said(report)} {report.detail}".rstrip()
     yield from ("", f"**{prose(report.sentence)}** {prose(said)}")
     if report.stopped_by:
-        yield from ("", "What stopped it:", "", *places(report.stopped_by))
+        yield from ("", "What stopped a proof:", "", *places(report.stopped_by))
     for difference in report.differences:
         yield from _difference(report, difference)
     yield from ("", "### Small sizes, one by one", "")

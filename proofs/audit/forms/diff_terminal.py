@@ -62,7 +62,7 @@ def _parts(report: DiffReport) -> Iterator[RenderableType]:
         said.append(Text(report.detail))
     yield Panel(Group(*said), title=head, title_align="left", border_style=colour)
     if report.stopped_by:
-        yield from section("What stopped it", places(report.stopped_by))
+        yield from section("What stopped a proof", places(report.stopped_by))
     for difference in report.differences:
         yield from _difference(report, difference)
     yield from section("Small sizes, one by one", prose(sweep_sentences(report)))

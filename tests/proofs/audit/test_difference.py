@@ -508,3 +508,18 @@ def test_the_domain_is_that_of_both_contracts(tmp_path: Path) -> None:
         ]
         assert "one producer" in domain.in_words
         assert "where D < 3" in domain.in_words
+
+
+def test_pairs_that_meet_under_one_contract_alone_count(tmp_path: Path) -> None:
+    paired = tmp_path / "paired.py"
+    text = GUARDED.replace('GUARD = "check"\n', "").split("\n\ndef refused")[0]
+    text += '\n\ndef pairs(producer_tp_rank, consumer_tp_rank):\n    """Equal ranks."""\n'
+    paired.write_text(f"{text}    return producer_tp_rank == consumer_tp_rank\n", encoding="utf-8")
+    always = heads("    return [(0, 0, 1)]\n")
+    met = asking_of(always, paired)
+    for source, same in ((ONE, True), (always, False)):
+        other = asking_of(source)
+        for old, new in ((met, other), (other, met)):
+            domain = CommonDomain.of_both(old, new, EQUAL)
+            assert (not prove_same_for_all_sizes(old, new, domain).open) is same
+            assert (not prove_same_in_range(old, new, domain, 3).open) is same
