@@ -523,3 +523,35 @@ def test_pairs_that_meet_under_one_contract_alone_count(tmp_path: Path) -> None:
             domain = CommonDomain.of_both(old, new, EQUAL)
             assert (not prove_same_for_all_sizes(old, new, domain).open) is same
             assert (not prove_same_in_range(old, new, domain, 3).open) is same
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("(0, 0, 1), (p, d, P)", "(0, 0, 1), (p, d, P + 1)", False),
+        ("(0, 0, 1), (p, d, P)", "(0, 0, 1), (0, 0, 1)", False),
+        # Each is in the other list, but not as often.
+        ("(0, 0, 1), (0, 0, 1), (p, p, P)", "(0, 0, 1), (p, p, P), (p, p, P)", False),
+        ("(0, 0, 1), (0, 0, 1), (p, p, P)", "(d, d, D), (0, 0, 1), (0, 0, 1)", True),
+        # Only the condition of the way tells which is which.
+        ("(p, p, 1), (p, p, 2)", "(d, d, 2), (d, d, 1)", True),
+        ("(p, p, 1), (p, p, 2)", "(d, d, 2), (d, d, 3)", False),
+        # More than are tried in every order, turned round.
+        (
+            "(p, p, 1), (p, p, 2), (p, p, 3), (p, p, 4), (p, p, 5)",
+            "(p, p, 5), (p, p, 4), (p, p, 3), (p, p, 2), (p, p, 1)",
+            True,
+        ),
+        (
+            "(p, p, 1), (p, p, 2), (p, p, 3), (p, p, 4), (p, p, 5)",
+            "(p, p, 5), (p, p, 4), (p, p, 3), (p, p, 2), (p, p, 2)",
+            False,
+        ),
+    ],
+)
+def test_lists_are_the_same_if_each_copy_has_one_of_its_own(old: str, new: str, same: bool) -> None:
+    one, other = (
+        asking_of(heads(f"    return [{copies}] if p == d else []\n")) for copies in (old, new)
+    )
+    domain = CommonDomain.of_both(one, other, EQUAL)
+    assert (not prove_same_for_all_sizes(one, other, domain).open) is same
