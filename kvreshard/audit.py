@@ -5,98 +5,30 @@ from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 
+from kvreshard.asking import asked_with, asking_options
 from kvreshard.exit_codes import FAILED, HOLDS, NOT_DECIDED
 from kvreshard.extras import needs_prove
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from kvreshard.proofs.audit.decide import Request
     from kvreshard.proofs.audit.model import AuditReport
 
 FORMS = ("terminal", "markdown", "html", "json", "sarif", "junit")
-# The word of --require for each method, by the name of its value in `model.Method`.
-REQUIRED = {"all-sizes": "ALL_SIZES", "range": "RANGE", "finite": "FINITE"}
 # The gravest first: a planner that fails is more than one that nobody knows of.
 _BY_VERDICT = {"FAILS": FAILED, "NOT_DECIDED": NOT_DECIDED, "HOLDS": HOLDS}
-# Every pair of ranks is asked.
-LARGEST = 256
-
-
-def asking_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that say how a planner is asked."""
-    options = (
-        click.option("--contract", metavar="NAME|FILE", help="How the planner is called and read."),
-        click.option(
-            "--where",
-            default="",
-            metavar="CONDITION",
-            help="Narrow the domain by a condition on H, P and D, such as 'P % D == 0'.",
-        ),
-        click.option(
-            "--sweep-to",
-            default=16,
-            show_default=True,
-            type=click.IntRange(1, 64),
-            help="Try every H, P and D up to this.",
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 @click.command(short_help="Audit somebody's planner.")
 @click.argument("targets", nargs=-1, metavar="[TARGET]")
 @asking_options
-@click.option(
-    "--range",
-    "range_to",
-    default=12,
-    show_default=True,
-    type=click.IntRange(1, 64),
-    help="Where there is no proof for all sizes, prove each H, P and D up to this.",
-)
-@click.option(
-    "--at",
-    "sizes",
-    nargs=3,
-    type=click.IntRange(1, LARGEST),
-    metavar="H P D",
-    help="Tell these sizes too: KV heads, producer and consumer TP size.",
-)
-@click.option(
-    "--bytes-per-head",
-    default=65_536,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Bytes of one head in one block, in what is told.",
-)
-@click.option(
-    "--require", type=click.Choice(list(REQUIRED)), help="The weakest method that counts."
-)
-@click.option("--exec", "execute", is_flag=True, help="Allow the target to be run, with limits.")
-@click.option(
-    "--seconds",
-    default=300,
-    show_default=True,
-    type=click.IntRange(1),
-    help="What --exec may take in all.",
-)
-@click.option(
-    "--memory",
-    default=2048,
-    show_default=True,
-    type=click.IntRange(64),
-    help="MiB that --exec may take.",
-)
 @click.option("--format", "form", type=click.Choice(FORMS), default="terminal", show_default=True)
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to a file.")
 @click.option(
@@ -188,23 +120,11 @@ def _configured(files: tuple[str, ...], options: dict[str, Any]) -> list[Request
 
 def _request(target: str, contract: str, options: dict[str, Any]) -> Request:
     decide = needs_prove("kvreshard.proofs.audit.decide")
-    methods = needs_prove("kvreshard.proofs.audit.model").Method
-    limits = needs_prove("kvreshard.proofs.audit.execute").Limits
-    required = options["require"]
     request: Request = decide.Request(
         target=target,
         contract=contract,
         command=_command(target, contract, options),
-        where=options["where"],
-        at=options["sizes"],
-        bytes_per_head=options["bytes_per_head"],
-        required=methods[REQUIRED[required]] if required else None,
-        swept_to=options["sweep_to"],
-        range_to=options["range_to"],
-        execute=options["execute"],
-        limits=replace(
-            limits(), seconds=options["seconds"], memory_bytes=options["memory"] * 2**20
-        ),
+        **asked_with(options),
     )
     return request
 

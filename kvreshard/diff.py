@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 
-from kvreshard.audit import LARGEST, REQUIRED, asking_options
+from kvreshard.asking import asked_with, asking_options
 from kvreshard.exit_codes import FAILED, HOLDS, NOT_DECIDED
 from kvreshard.extras import needs_prove
 
@@ -39,47 +38,6 @@ _BY_VERDICT = {"EQUAL": HOLDS, "DIFFERENT": FAILED, "NOT_DECIDED": NOT_DECIDED}
     default="",
     metavar="NAME|FILE",
     help="How OLD is called and read, where it is not called as NEW is.",
-)
-@click.option(
-    "--range",
-    "range_to",
-    default=12,
-    show_default=True,
-    type=click.IntRange(1, 64),
-    help="Where there is no proof for all sizes, prove each H, P and D up to this.",
-)
-@click.option(
-    "--at",
-    "sizes",
-    nargs=3,
-    type=click.IntRange(1, LARGEST),
-    metavar="H P D",
-    help="Tell these sizes too: KV heads, producer and consumer TP size.",
-)
-@click.option(
-    "--bytes-per-head",
-    default=65_536,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Bytes of one head in one block, in what is told.",
-)
-@click.option(
-    "--require", type=click.Choice(list(REQUIRED)), help="The weakest method that counts."
-)
-@click.option("--exec", "execute", is_flag=True, help="Allow both targets to be run, with limits.")
-@click.option(
-    "--seconds",
-    default=300,
-    show_default=True,
-    type=click.IntRange(1),
-    help="What --exec may take in all, for each target.",
-)
-@click.option(
-    "--memory",
-    default=2048,
-    show_default=True,
-    type=click.IntRange(64),
-    help="MiB that --exec may take, for each target.",
 )
 @click.option(
     "--format", "form", type=click.Choice(list(FORMS)), default="terminal", show_default=True
@@ -110,25 +68,13 @@ def diff(old: str, new: str, **options: Any) -> None:
 
 def _request(old: str, new: str, options: dict[str, Any]) -> DiffRequest:
     difference = needs_prove("kvreshard.proofs.audit.difference")
-    methods = needs_prove("kvreshard.proofs.audit.model").Method
-    limits = needs_prove("kvreshard.proofs.audit.execute").Limits
-    required = options["require"]
     request: DiffRequest = difference.DiffRequest(
         old=old,
         new=new,
         contract=options["contract"],
         command=_command(old, new, options),
         old_contract=options["old_contract"],
-        where=options["where"],
-        at=options["sizes"],
-        bytes_per_head=options["bytes_per_head"],
-        required=methods[REQUIRED[required]] if required else None,
-        swept_to=options["sweep_to"],
-        range_to=options["range_to"],
-        execute=options["execute"],
-        limits=replace(
-            limits(), seconds=options["seconds"], memory_bytes=options["memory"] * 2**20
-        ),
+        **asked_with(options),
     )
     return request
 
