@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from kvreshard.proofs.audit.all_sizes import EVERYWHERE, Attempt, prove_for_all_sizes
 from kvreshard.proofs.audit.asking import ContractMismatchError
 from kvreshard.proofs.audit.contract import ContractError, read_contract
-from kvreshard.proofs.audit.domain import Domain, WhereError
+from kvreshard.proofs.audit.domain import AtError, Domain, WhereError
 from kvreshard.proofs.audit.execute import Executed, ExecutionStopped, Limits
 from kvreshard.proofs.audit.findings import REPLAYED_OTHERWISE, Findings
 from kvreshard.proofs.audit.in_range import prove_in_range
@@ -35,7 +35,7 @@ from kvreshard.proofs.solve import solver_version
 from kvreshard.spec.invariants import INVARIANTS
 
 # What is wrong with the question, and not with the planner.
-USAGE_ERRORS = (TargetError, ContractError, ContractMismatchError, WhereError, ValueError)
+USAGE_ERRORS = (TargetError, ContractError, ContractMismatchError, WhereError, AtError)
 
 # The strongest first.
 METHODS = (Method.ALL_SIZES, Method.RANGE, Method.FINITE)
@@ -78,7 +78,7 @@ def audit(request: Request) -> AuditReport:
     Raises:
         TargetError: there is no such target.
         ContractError, ContractMismatchError, WhereError: the contract or the domain is not right.
-        ValueError: `at` is not in the domain.
+        AtError: `at` is not legal, or not in the domain.
     """
     target = opened(locate(request.target), read_contract(request.contract))
     audited = _Audit(request, target, Domain.of(target.asking, request.where))

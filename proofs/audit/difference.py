@@ -35,7 +35,7 @@ from kvreshard.proofs.audit.same_copies import (
 )
 from kvreshard.proofs.audit.sweep import SWEPT_TO, Lifted, Subject
 from kvreshard.proofs.audit.target import locate
-from kvreshard.proofs.judge import BYTES_PER_HEAD, is_legal
+from kvreshard.proofs.judge import BYTES_PER_HEAD
 from kvreshard.proofs.lifting.unsupported import UnsupportedError
 from kvreshard.proofs.solve import solver_version
 
@@ -87,7 +87,7 @@ def diff(request: DiffRequest) -> DiffReport:
     Raises:
         TargetError: there is no such target.
         ContractError, ContractMismatchError, WhereError: a contract or the domain is not right.
-        ValueError: `at` is not in the domain.
+        AtError: `at` is not legal, or not in the domain.
     """
     contract = read_contract(request.contract)
     other = read_contract(request.old_contract) if request.old_contract else contract
@@ -180,7 +180,8 @@ class _Diff:
     same_at: list[int] = field(default_factory=list)
 
     def report(self, stack: ExitStack) -> DiffReport:
-        self._check_at()
+        if self.request.at is not None:
+            self.domain.check(self.request.at)
         lifted, tried = self._lifted()
         running, executed = self._executed(stack)
         subjects, compared = (lifted, tried) if tried is not None else (running, executed)
@@ -196,21 +197,6 @@ class _Diff:
         return self._report(known, differences, compared, guards, executed)
 
     # What is tried
-
-    def _check_at(self) -> None:
-        if self.request.at is None:
-            return
-        H, *groups = self.request.at
-        for letter, size in zip("PD", groups, strict=True):
-            if not is_legal(H, size):
-                raise ValueError(
-                    f"at={self.request.at}: {letter}={size} is not legal for H={H}; legal: a "
-                    "divisor or a multiple of H"
-                )
-        if not self.domain.has(self.request.at):
-            raise ValueError(
-                f"at={self.request.at}: outside the domain; legal: {self.domain.in_words}"
-            )
 
     def _lifted(self) -> tuple[Subjects | None, Compared | None]:
         for name, target in self._sides():

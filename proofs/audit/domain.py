@@ -13,6 +13,7 @@ from kvreshard.proofs.audit.asking import ContractMismatchError, plain_path
 from kvreshard.proofs.audit.claims import possible
 from kvreshard.proofs.audit.orders import D, H, Order, P, all_orders
 from kvreshard.proofs.audit.reduction import Hypotheses
+from kvreshard.proofs.judge import is_legal
 from kvreshard.proofs.lifting.path import Path, all_ways
 from kvreshard.proofs.lifting.program import Program
 from kvreshard.proofs.lifting.run import Returned, run_along
@@ -33,6 +34,10 @@ SIZE_NAMES = "total_num_kv_heads, producer_tp_size, consumer_tp_size"
 
 class WhereError(ValueError):
     """What was given to narrow the domain is no condition on H, P and D."""
+
+
+class AtError(ValueError):
+    """The sizes that were asked for are not legal, or outside the domain."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,22 @@ class Domain:
     def has(self, sizes: Sizes) -> bool:
         """Return whether known sizes are in the domain."""
         return self.holds(plain_path(), sizes)
+
+    def check(self, at: Sizes) -> None:
+        """Refuse sizes that nothing is to be told of.
+
+        Raises:
+            AtError: they are not legal, or outside the domain.
+        """
+        heads, *groups = at
+        for letter, size in zip("PD", groups, strict=True):
+            if not is_legal(heads, size):
+                raise AtError(
+                    f"at={at}: {letter}={size} is not legal for H={heads}; legal: a divisor or a "
+                    "multiple of H"
+                )
+        if not self.has(at):
+            raise AtError(f"at={at}: outside the domain; legal: {self.in_words}")
 
     def is_divisible(self) -> bool:
         """Return whether the solver proves that one of P and D divides the other throughout.

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from kvreshard.proofs.audit.extract import extract
-from kvreshard.proofs.audit.target import parse
+from kvreshard.proofs.audit.target import TargetError, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -125,10 +125,10 @@ class Executed:
             limits: by default `Limits()`.
 
         Raises:
-            ValueError: the contract wants a package and the target's file belongs to none.
+            TargetError: the contract wants a package and the target's file belongs to none.
         """
         if contract.package and located.root is None:
-            raise ValueError(
+            raise TargetError(
                 f"target={located.target}: the contract {contract.name} needs its package; legal: "
                 "a file in a folder with __init__.py, a module, or a distribution"
             )

@@ -11,7 +11,7 @@ from kvreshard.proofs.audit.judging import judge_plans
 from kvreshard.proofs.audit.model import Finding, Place, Reach, Sizes
 from kvreshard.proofs.audit.sweep import named
 from kvreshard.proofs.audit.telling import piece_of, story_of_plans
-from kvreshard.proofs.judge import BYTES_PER_HEAD, held_heads, is_legal
+from kvreshard.proofs.judge import BYTES_PER_HEAD, held_heads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +55,7 @@ class Findings:
         """Return the findings, the smallest first.
 
         Raises:
-            ValueError: `at` is not in the domain.
+            AtError: `at` is not legal, or not in the domain.
         """
         wanted: dict[Sizes, str] = {}
         if self.swept.failing:
@@ -64,21 +64,10 @@ class Findings:
             if silent is not None:
                 wanted.setdefault(silent, self._why_silent())
         if at is not None:
-            self._check(at)
+            self.domain.check(at)
             wanted.setdefault(at, "The input that was asked for.")
         found = (self._finding(sizes, why, bytes_per_head) for sizes, why in wanted.items())
         return tuple(one for one in found if one is not None)
-
-    def _check(self, at: Sizes) -> None:
-        H, *groups = at
-        for letter, size in zip("PD", groups, strict=True):
-            if not is_legal(H, size):
-                raise ValueError(
-                    f"at={at}: {letter}={size} is not legal for H={H}; legal: a divisor or a "
-                    "multiple of H"
-                )
-        if not self.domain.has(at):
-            raise ValueError(f"at={at}: outside the domain; legal: {self.domain.in_words}")
 
     def _smallest(self) -> str:
         sweep = self.swept.sweep
