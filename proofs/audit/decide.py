@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from kvreshard.proofs.audit.all_sizes import EVERYWHERE, Attempt, prove_for_all_sizes
 from kvreshard.proofs.audit.asking import ContractMismatchError
@@ -234,18 +235,14 @@ class _Audit:
             return _result(name, Verdict.HOLDS, Method.FINITE, detail)
         return _result(name, Verdict.NOT_DECIDED, None, self._why_open(name, swept, unbounded))
 
-    @property
+    @cached_property
     def _bounded(self) -> Attempt | None:
         """The proof in a range, which is tried once, and only if it is wanted."""
-        if not hasattr(self, "_bounded_attempt"):
-            try:
-                self._bounded_attempt: Attempt | None = prove_in_range(
-                    self.target.asking, self.domain, self.request.range_to
-                )
-            except UnsupportedError as error:
-                self.stopped.append(self.target.place(error))
-                self._bounded_attempt = None
-        return self._bounded_attempt
+        try:
+            return prove_in_range(self.target.asking, self.domain, self.request.range_to)
+        except UnsupportedError as error:
+            self.stopped.append(self.target.place(error))
+            return None
 
     def _why_open(self, name: str, swept: Swept, unbounded: Attempt | None) -> str:
         tried = f"none of {swept.sweep.tried:,} sizes up to {swept.sweep.maximum} breaks it"
